@@ -5,8 +5,8 @@
 
 For each formula, with its own ``pillar.example`` for every target and the grains that Salt finds on this machine:
 the first call of ``state.show_low_sls`` in a fresh process, and later ones; pushsalt also for a target that differs
-in what the formula reads. Then the formula of ``--fleet`` for one target and for a thousand, alike and all different.
-Modules that either tool loads at its start are loaded before. Both must give the same low data. Results go beside
+in what the formula reads. Then the formula of ``--fleet`` for one target and for a thousand, equal and all different.
+Modules that either tool loads at its start are loaded before. Both must give the same low data. Results are stored with
 those of ``run.py``.
 """
 
@@ -63,7 +63,7 @@ class Case:
         """The output of a child process: seconds by kind, and the low data. Raises RuntimeError with its error."""
         asked = {"sls": self.sls, "roots": str(self.folder), "work": str(self.work), "rounds": self.rounds, **more}
         argv = [python, str(HERE / script), json.dumps(asked)]
-        env = {**os.environ, "XDG_CACHE_HOME": str(self.work / "cache")}  # compiled templates of earlier runs are there
+        env = {**os.environ, "XDG_CACHE_HOME": str(self.work / "cache")}  # has compiled templates of earlier runs
         done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=self.work, env=env)
         if done.returncode:
             raise RuntimeError(f"{script}: {done.stderr.strip()[-600:]}")

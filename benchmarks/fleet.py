@@ -19,7 +19,7 @@ SUITE = "bookworm"
 
 @dataclass(frozen=True)
 class Host:
-    """``home`` is a folder of the target's own where it may keep things, as the target names it."""
+    """One target. ``home``: path on the target of a folder for its own files."""
 
     id: str
     host: str
@@ -29,7 +29,7 @@ class Host:
 
 
 class Fleet:
-    """Hosts with one key, and a private folder ``work`` that is the home of whoever drives them."""
+    """Hosts with the same key; ``work``: a private folder, the home of the tool that is measured."""
 
     def __init__(self, hosts: list[Host], key: Path, known_hosts: str, work: Path) -> None:
         self.hosts = hosts
@@ -106,16 +106,16 @@ def sshd_fleet(count: int, work: Path) -> Iterator[Fleet]:
 
 @contextlib.contextmanager
 def machine_fleets(counts: list[int], work: Path) -> Iterator[list[Fleet]]:
-    """Booted machines, a fleet for each count of them. Their Python is whole: some peers need all of it."""
+    """Booted machines: a fleet for each count. They have Python's complete standard library, which some tools need."""
     with MachineBed(repositories={SUITE: AptRepository(SUITE, ["python3"])}) as bed:
         machines = bed.boot_all([f"m{number}" for number in range(1, max(counts) + 1)], SUITE)
         for machine in machines:
             machine.shell("apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q -y install python3")
         hosts = [Host(machine.name, machine.address, 22, "root", "/root") for machine in machines]
-        known = bed.known_hosts.read_text()
+        known_hosts = bed.known_hosts.read_text()
         fleets = []
         for count in counts:
             folder = work / str(count)
             folder.mkdir()
-            fleets.append(Fleet(hosts[:count], bed.key, known, folder))
+            fleets.append(Fleet(hosts[:count], bed.key, known_hosts, folder))
         yield fleets

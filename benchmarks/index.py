@@ -1,9 +1,9 @@
-"""The indexes beside SQLite, LMDB and Salt's registry and matchers. Each figure comes from a process of its own.
+"""Measures the indexes, SQLite, LMDB, and Salt's registry and matchers. A separate process measures each figure.
 
     python benchmarks/index.py                                   # resources
     python benchmarks/index.py --profiles grains.json            # and grain queries over a fleet of these systems
 
-Results go to index.json and INDEX.md beside this file.
+Results go to index.json and INDEX.md next to this file.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def resources(runs: Runs, stores: list[str], work: Path) -> None:
 
 
 def waits(runs: Runs, work: Path) -> None:
-    """A reader and a writer, with and without somebody who compacts all the time."""
+    """A reader and a writer, with and without a process that compacts all the time."""
     for compacting in (False, True):
         folder = work / "waits"
         shutil.copytree(work / "pushsalt", folder)
@@ -135,7 +135,7 @@ def processes(runs: Runs, work: Path) -> None:
     hosts = "".join(f"  host-{n:07d}: {{host: 192.0.2.1}}\n" for n in range(index_grains.COUNT))
     (project / "inventory.yaml").write_text(f"hosts:\n{hosts}")
     start = [*runs.python("pushsalt"), "-m", "pushsalt.cli", "-i", str(project / "inventory.yaml")]
-    # compiled as an installation is, whatever stands in the environment and lies in this tree
+    # with compiled files, as an installation has, whatever the environment says
     env = {**os.environ, "PYTHONPATH": str(HERE.parent), "PYTHONPYCACHEPREFIX": str(work / "compiled")}
     env.pop("PYTHONDONTWRITEBYTECODE", None)
     for query, terms in index_grains.QUERIES.items():

@@ -1,12 +1,11 @@
-"""What a fresh process pays while a million resources are written, and what the writer waits.
+"""Measures look-ups by new processes while a million resources are written, and the waits of the writer.
 
     python benchmarks/index_load.py                      # by single puts, by batches of 1,000, and by one batch
     python benchmarks/index_load.py --count 200000
 
-While one process writes, others start all the time, one after the other, each of which asks one question: ``get``, the
-list of a small type, or that of a manager. Imports are counted by themselves. Results go to index_load.json and
-INDEX_LOAD.md beside this file. On a machine with other work the longest waits are those for a processor: processor time
-is given beside them.
+While one process writes, others are started one after the other, each of which makes one query: ``get``, the list of a
+small type, or that of a manager. Imports are counted separately. Results go to index_load.json and INDEX_LOAD.md next
+to this file. On a machine with other work the longest waits are those for a processor, so CPU time is listed, too.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def rows(count: int) -> Iterator[tuple[str, str, str]]:
 
 
 def write(folder: str, size: int, count: int) -> dict[str, Any]:
-    """Load the index; how long each call took."""
+    """Load the index; returns the duration of each call."""
     from pushsalt.index import ResourceIndex
 
     entries = list(rows(count))
@@ -71,7 +70,7 @@ def write(folder: str, size: int, count: int) -> dict[str, Any]:
 
 
 def ask(folder: str, question: str) -> dict[str, Any]:
-    """The first question of this process."""
+    """The first query of this process."""
     began, used = time.perf_counter(), time.process_time()
     from pushsalt.index import ResourceIndex
 
@@ -92,7 +91,7 @@ def ask(folder: str, question: str) -> dict[str, Any]:
 
 
 def measure(way: str, count: int, work: Path) -> dict[str, Any]:
-    """A writer, and as many who ask as there is time for."""
+    """Run a writer, and query processes one after the other until it ends."""
     env = {**os.environ, "PYTHONPATH": str(HERE.parent)}
     argv = [sys.executable, __file__, "--folder", str(work / way.replace(" ", "-"))]
     asked: dict[str, list[dict[str, Any]]] = {question: [] for question in QUESTIONS}

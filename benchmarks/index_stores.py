@@ -1,7 +1,7 @@
-"""One figure of one store, in a process of its own: ``python index_stores.py STORE FIGURE FOLDER``; JSON on stdout.
+"""Measures one figure of one store in a process: ``python index_stores.py STORE FIGURE FOLDER``; JSON on stdout.
 
-Runs in the environment of the store that is measured, so nothing is imported but what that store needs. All are set
-to what pushsalt promises: a write that has returned survives SIGKILL, and is not synced.
+Runs in the environment of the measured store, and imports only what that store needs. All stores have the durability
+of pushsalt's index: a write that has returned survives SIGKILL, and is not synced.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ def seen(name: str, folder: str) -> float:
             other.stdin.flush()
             other.stdout.readline()
             if store is Salt:
-                time.sleep(0.3)  # it looks for changes four times a second
+                time.sleep(0.3)  # its process looks for changes four times a second
             began = now()
             found = index.by_type("small")
             times.append(now() - began)

@@ -1,9 +1,9 @@
-"""The least that SSH by asyncssh costs: log in everywhere, run one command, print its output.
+"""A lower bound for SSH by asyncssh: log in on all targets, run one command, print its output.
 
     python loop.py FLEET.json WIDTH COMMAND
 
-The key and the known hosts are loaded once and shared, ssh_config and the agent are left aside: what is measured
-is connections, not files.
+The key and the known hosts are loaded once and shared; ssh_config and the agent are not used: connections are measured,
+not files.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import asyncssh
 
 async def main(told: dict[str, Any], width: int, command: str) -> None:
     key = asyncssh.read_private_key(told["key"])
-    known = asyncssh.read_known_hosts(told["known_hosts"])
+    known_hosts = asyncssh.read_known_hosts(told["known_hosts"])
     free = asyncio.Semaphore(width)
 
     async def one(host: str, port: int, user: str) -> None:
         async with (
             free,
             asyncssh.connect(
-                host, port, username=user, client_keys=[key], known_hosts=known, config=None, agent_path=None
+                host, port, username=user, client_keys=[key], known_hosts=known_hosts, config=None, agent_path=None
             ) as connection,
         ):
             done = await connection.run(command, check=True)

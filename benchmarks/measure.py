@@ -1,8 +1,8 @@
-"""Runs one command and writes what it cost: ``python measure.py RESULT.json SECONDS COMMAND [ARG ...]``.
+"""Runs one command and measures it: ``python measure.py RESULT.json SECONDS COMMAND [ARG ...]``.
 
-Wall time runs until the command's process ends. CPU (user + system, seconds) is that of its whole process tree: what
-it leaves running (a multiplexing ``ssh`` master, say) is ended afterwards and counted, so every run begins without
-connections of the one before. ``rss`` (MiB) is the largest peak of a single process of the tree. Linux only.
+Wall time ends with the command's process. CPU (user + system, seconds) is that of its whole process tree: processes
+that it leaves running (such as a multiplexing ``ssh`` master) are ended afterwards and counted, so every run begins
+without connections of the previous one. ``rss`` (MiB) is the largest peak of a single process of the tree. Linux only.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def main(result: str, limit: str, *argv: str) -> None:
 
 
 def _end_leftovers() -> None:
-    """The command's daemons are children of this process now: end them until none is left."""
+    """End the daemons of the command, which are children of this process now, until none is left."""
     end = time.monotonic() + 10
     while children := _children():
         number = signal.SIGTERM if time.monotonic() < end - 5 else signal.SIGKILL

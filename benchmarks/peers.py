@@ -1,4 +1,4 @@
-"""The other tools, each in a virtual environment of its own below a cache folder outside of the project."""
+"""The other tools, each in a separate virtual environment below a cache folder outside of the project."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _VERSION = "import importlib.metadata as m,sys;print(*(m.version(n) for n in sys
 
 
 def cache_dir() -> Path:
-    """Where the environments are kept between runs."""
+    """The folder in which the environments are kept between runs."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return Path(os.environ.get("PUSHSALT_BENCHMARK_CACHE") or base / "pushsalt-benchmarks")
 

@@ -1,4 +1,4 @@
-"""``plan`` beside ``apply --test``, and ``apply FILE.plan`` beside ``apply``: whole commands, in turns.
+"""Compares ``plan`` with ``apply --test``, and ``apply FILE.plan`` with ``apply``: whole commands, by turns.
 
     python benchmarks/plan.py [--states 200] [--times 7]      plan, on this machine
     python benchmarks/plan.py --sshd 8 [--states 50]          apply FILE.plan, on OpenSSH servers on loopback
@@ -65,7 +65,7 @@ def run(folder: Path, words: list[str], home: Path | None = None) -> tuple[float
     subprocess.run(argv, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
     with contextlib.suppress(ChildProcessError):
         while True:
-            # what the command has left: render processes, the runtime of the target; not the servers of a fleet
+            # remaining processes of the command: render processes, the runtime; not the servers of a fleet
             if os.waitpid(-1, os.WNOHANG if home else 0)[0] == 0:
                 break
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -90,7 +90,8 @@ def applied(given: argparse.Namespace, place: Path) -> None:
     folder.mkdir()
     work.mkdir()
     with fleet_of(given, work) as fleet:
-        top = place / "top" if given.sshd else Path(contenders.PLACE)
+        # servers on loopback have one file system
+        top = (place / "top" if given.sshd else Path(contenders.PLACE)) / "{{ grains.id }}"
         project(folder, top, given.states)
         (folder / "inventory.yaml").write_text(fleet.native.read_text())
         data = json.loads((folder / "salt/s.sls").read_text())
@@ -113,7 +114,7 @@ def compare(kind: str, commands: dict[str, list[str]], folder: Path, times: int,
     for time_ in range(times + 1):
         for name, words in commands.items():
             one = run(folder, words, home)
-            if time_:  # the first fills caches
+            if time_:  # the first run fills caches
                 found[name].append(one)
     base: tuple[float, ...] = ()
     for name, all_ in found.items():
@@ -136,7 +137,7 @@ def main() -> None:
     fleet = given.sshd or given.machines
     given.states = given.states or (50 if fleet else 200)
     if not fleet:
-        ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: processes that lose their parent are ours, and counted
+        ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: orphaned processes become children of this one
     with tempfile.TemporaryDirectory() as place:
         if fleet:
             applied(given, Path(place))

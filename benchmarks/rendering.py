@@ -3,8 +3,8 @@
     python benchmarks/rendering.py                         this checkout
     python benchmarks/rendering.py --beside ../other       and another one, in turns: A B A B ...
 
-One host (from start to exit), a thousand that are alike, and a thousand of which each has other grains and another
-pillar below the formula's key. Wall time and CPU time of all processes; medians of ``--rounds``, the first not counted.
+One host (from start to exit), a thousand equal ones, and a thousand with different grains and pillar below the
+formula's key. Wall time and CPU time of all processes; medians of ``--rounds``; the first round is not counted.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Measures pushsalt beside other tools; everything with one command: ``python benchmarks/run.py``.
+"""Compares pushsalt with other tools: ``python benchmarks/run.py`` does everything.
 
 It makes the other tools' environments (below a cache folder), starts the targets, and runs all contenders in turn,
-A B C A B C …, so that what else the machine does falls on all of them alike. The first round is not counted: it fills
+A B C A B C …, so that other load of the machine affects all of them equally. The first round is not counted: it fills
 caches on both sides. Results go to ``results.json`` and ``RESULTS.md``. Loopback SSH servers need OpenSSH; the runs on
-booted machines need what ``pushsalt demo --machines`` needs. A section that lacks something is left out, and says so.
+booted machines need what ``pushsalt demo --machines`` needs. A section whose requirements are missing is left out, with
+a message.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ WIDTHS = (5, 10, 25, 50, 100)
 
 @dataclass(frozen=True)
 class Plan:
-    """Rounds that count, for all and for the heavy ones; ``limit`` seconds for one run; ``only`` these contenders."""
+    """Counted rounds, for usual and heavy contenders; ``limit``: seconds for one run; ``only``: chosen contenders."""
 
     rounds: int
     heavy_rounds: int
@@ -44,7 +45,7 @@ class Plan:
 
 
 class Bench:
-    """Runs contenders and keeps what they cost."""
+    """Runs contenders and stores their measurements."""
 
     def __init__(self, plan: Plan, results: report.Results) -> None:
         self.plan = plan

@@ -95,8 +95,8 @@ async def main() -> None:
         bed.wait()
         print(f"asyncssh {asyncssh.__version__}, Python {sys.version.split()[0]}; medians of {LOGINS}")
         for kind, algorithm in HOST_KEYS.items():
-            known = {"server_host_key_algs": [algorithm], "kex_algs": ["curve25519-sha256"]}
-            await report(bed, f"host key {kind}", kind, **known)
+            arguments = {"server_host_key_algs": [algorithm], "kex_algs": ["curve25519-sha256"]}
+            await report(bed, f"host key {kind}", kind, **arguments)
         for kex in ssh.KEX:
             await report(bed, f"kex {kex}", "ed25519", kex_algs=[kex], server_host_key_algs=["ssh-ed25519"])
         for cipher in ssh.CIPHERS:

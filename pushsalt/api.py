@@ -1,4 +1,4 @@
-"""pushsalt from Python, with the command line's words; the command line itself is built on it.
+"""The Python interface of pushsalt, with the terms of the command line, which uses this interface itself.
 
     from pushsalt.api import Client, Selection, Settings
 
@@ -6,9 +6,9 @@
     returns = client.apply(Selection("web*"), ["apache"])          # {id: TargetReturn}
 
 Each call has an async twin (``apply_async``); ``stream_apply`` and ``stream_run`` yield each target's return as it
-finishes. ``with Client(…) as client:`` keeps connections from one call to the next. Trouble of one target is its return
-(``TargetReturn.ret["error"]``); only a wrong command raises (``errors.CommandError``). A Client keeps no global state:
-several may work side by side.
+finishes. ``with Client(…) as client:`` keeps connections from one call to the next. The error of one target is its
+return (``TargetReturn.ret["error"]``); only a wrong command raises (``errors.CommandError``). A Client has no global
+state: several can be used concurrently.
 """
 
 from __future__ import annotations
@@ -50,24 +50,24 @@ Result = TypeVar("Result")
 
 
 class Client:
-    """One project: its configuration, inventory and caches, read when first needed."""
+    """A project: its configuration, inventory and caches, which are read when they are first needed."""
 
     def __init__(self, settings: Settings | None = None, reporter: Reporter | None = None) -> None:
         self.settings = settings or Settings()
         self.reporter = reporter or Reporter()
         self._project: Project | None = None
         self._stop: tuple[asyncio.AbstractEventLoop, Stopping] | None = None
-        #: the exit code of a job that was stopped
+        #: the exit code of jobs that ``stop`` stops
         self.stopped_with = EXIT_INTERRUPTED
         #: observers of each job besides the record
         self.observers: list[JobObserver] = []
-        #: whether jobs of this client are kept, if the configuration allows it
+        #: whether jobs of this client are recorded, if the configuration allows it
         self.keeps_jobs = True
-        #: is called with the JID of a job, before its first target is asked
+        #: is called with the JID of a job, before the first connection
         self.on_begin: Callable[[str], None] = _ignore_jid
-        #: is awaited for each target that has returned, before what it keeps of the job is given up there
+        #: is awaited after each target's return, before the target removes its stored copy of that return
         self.on_value: Callable[[str], Awaitable[None]] | None = None
-        #: the words of the command line, if there is one
+        #: the arguments of the command line, if there is one
         self.words: Sequence[str] = ()
         #: the ids on which jobs of this client may run; others are left out of every selection. None: all
         self.only: frozenset[str] | None = None
@@ -76,7 +76,9 @@ class Client:
         self._keeping: Keeping | None = None
 
     def __enter__(self) -> Client:
-        """Within the context, calls keep their connections for the next ones. Async calls connect each for itself."""
+        """Within the context, calls reuse the connections of earlier calls. Each async call makes its own
+        connections.
+        """
         from pushsalt.run.keeping import Keeping
 
         self._keeping = Keeping()
@@ -90,7 +92,7 @@ class Client:
     def within(self, kept: KeptConnections | None = None) -> Client:
         """A client for one job within a job of this one, such as a step of an orchestration.
 
-        ``kept``: the connections that it uses; those of this client without them.
+        ``kept``: the connections that it uses, by default those of this client.
         """
         other = Client(self.settings)
         other._project = self.project
@@ -105,7 +107,7 @@ class Client:
 
     @contextmanager
     def stoppable(self, stopping: Stopping) -> Iterator[None]:
-        """Within the context, ``stop`` does its steps to this, in the running event loop."""
+        """Within the context, ``stop`` stops this object, in the running event loop."""
         import asyncio
 
         self._stop = (asyncio.get_running_loop(), stopping)
@@ -117,9 +119,9 @@ class Client:
     async def stream_orchestrate(
         self, sls: list[str], options: JobOptions, resume: str = ""
     ) -> AsyncIterator[TargetReturn]:
-        """Run an orchestration; the one return is that of the id ``HOSTNAME_master``.
+        """Run an orchestration. Yields one return, of the id ``HOSTNAME_master``.
 
-        ``resume``: a JID, or what stands for one, of an orchestration to go on with. Raises CommandError.
+        ``resume``: the JID of an orchestration to continue, or a name for it such as ``last``. Raises CommandError.
         """
         from pushsalt.orchestrate import resuming, running
 
@@ -137,7 +139,9 @@ class Client:
 
     @property
     def project(self) -> Project:
-        """Configuration, inventory, file server and runtime. Raises CommandError when they can't be read."""
+        """The project: configuration, inventory, file server and runtime. Raises CommandError if they cannot be
+        read.
+        """
         if self._project is None:
             from pushsalt.run.project import Project
 
@@ -146,19 +150,19 @@ class Client:
 
     @cached_property
     def jobs(self) -> Jobs:
-        """The kept jobs. Raises CommandError when the configuration cannot be read."""
+        """The recorded jobs. Raises CommandError if the configuration cannot be read."""
         from pushsalt.jobs.jobs import Jobs
 
         return Jobs(self.project.config.cache_dir)
 
     def redactor(self) -> Redactor:
-        """Hides the secrets that this client has met so far."""
+        """The redactor with the secrets that this client has read so far."""
         return self.project.redactor
 
     def target(self, selection: Selection) -> list[str]:
-        """The ids that match, in the inventory's order; nothing is connected to. Raises NoTargetError on none.
+        """The ids that match, in the inventory's order, without connections. Raises NoTargetError if none matches.
 
-        Without an inventory only the very id ``localhost`` is a target: any other raises InventoryError.
+        Without an inventory only the id ``localhost`` itself is a target; any other expression raises InventoryError.
         """
         ids = self.project.select(
             selection.expr, selection.tgt_type, selection.delimiter, selection.exclude, selection.limit
@@ -170,7 +174,7 @@ class Client:
         return ids if selection.subset is None else _some(ids, selection.subset)
 
     def explain(self, selection: Selection, ids: list[str]) -> dict[str, dict[str, Any]]:
-        """Why each of these ids matches or not (``pushsalt.select.explain``); nothing is connected to."""
+        """Why each of these ids matches or not (``pushsalt.select.explain``), without connections."""
         from pushsalt.select.explain import explain
 
         return explain(self.project, selection, ids)
@@ -228,19 +232,21 @@ class Client:
     def stream_plan(
         self, selection: Selection, sls: list[str], options: JobOptions, record: Recorder | None = None
     ) -> AsyncIterator[TargetReturn]:
-        """Plan these SLS, or the highstate: what ``apply`` would change. ``record`` keeps what a plan file needs."""
+        """Plan these SLS, or the highstate: what ``apply`` would change. ``record`` collects the content of a plan
+        file.
+        """
         options = replace(options, test=True, plan=True)
         job = Job("apply", "state.apply" if sls else "state.highstate", list(sls), {}, options, record=record)
         return self._stream(selection, job)
 
     def stream_planned(self, plan: PlanFile, options: JobOptions, accept_drift: bool) -> AsyncIterator[TargetReturn]:
-        """Apply a plan on its ids. Raises NoTargetError for ids that the inventory does not have any more."""
+        """Apply a plan to its ids. Raises NoTargetError if the inventory no longer has some of them."""
         from pushsalt.run.fromplan import Kept
 
         selection = Selection(",".join(plan.ids), "list")
-        known = self.target(selection)
-        if gone := [id for id in plan.ids if id not in known]:
-            text = f"the plan is for {', '.join(gone)} too, which the inventory does not have any more"
+        found = self.target(selection)
+        if gone := [id for id in plan.ids if id not in found]:
+            text = f"the plan has targets that the inventory no longer has: {', '.join(gone)}"
             raise NoTargetError(text, "nothing was done; make a new plan")
         given = plan.made["options"]
         options = replace(options, **{name: given[name] for name in ("pillar", "saltenv", "pillarenv")})
@@ -299,7 +305,9 @@ class Client:
         return self._stream(selection, Job("clean", "clean", options=options or JobOptions()))
 
     def raw(self, selection: Selection, command: str, options: JobOptions | None = None) -> dict[str, TargetReturn]:
-        """Run a command by each target's own shell, without Python: ``stdout``, ``stderr``, ``retcode``."""
+        """Run a command in each target's own shell, without Python. The value has ``stdout``, ``stderr``,
+        ``retcode``.
+        """
         return self._wait(self.raw_async(selection, command, options))
 
     async def raw_async(
@@ -329,7 +337,7 @@ class Client:
     def wait(
         self, selection: Selection, what: str = "ssh", seconds: float = 300.0, options: JobOptions | None = None
     ) -> dict[str, TargetReturn]:
-        """Wait until each target can be logged in to (``ssh``), or was restarted (``reboot``)."""
+        """Wait until a login on each target works (``ssh``), or until it has restarted (``reboot``)."""
         return self._wait(self.wait_async(selection, what, seconds, options))
 
     async def wait_async(
@@ -343,14 +351,14 @@ class Client:
         return self._stream(selection, Job("wait", "wait", [what, seconds], options=options or JobOptions()))
 
     def stream_job(self, selection: Selection, job: Job) -> AsyncIterator[TargetReturn]:
-        """Run a job that was made elsewhere: one that is repeated."""
+        """Run a given job, such as a repeated one."""
         return self._stream(selection, job)
 
     def stop(self, exit_code: int = EXIT_INTERRUPTED, gently: bool = False) -> None:
         """Stop the running work, from any thread; targets without a return get ``interrupted``.
 
-        ``exit_code``: what the record has as the end of the job. ``gently``: where states run, the one under way ends,
-        and those after it are returned as not run.
+        ``exit_code``: the exit code of the job in its record. ``gently``: on targets that run states, the running state
+        is completed, and later ones are returned as not run.
         """
         self.stopped_with = exit_code
         if self._stop is not None:
@@ -359,7 +367,7 @@ class Client:
 
     @property
     def is_ending(self) -> bool:
-        """Whether states are under way that a gentle stop lets end."""
+        """Whether a gentle stop waits for running states."""
         return self._stop is not None and self._stop[1].is_ending
 
     async def _stream(self, selection: Selection, job: Job) -> AsyncIterator[TargetReturn]:
@@ -412,7 +420,7 @@ class Client:
                 async for result in returns:
                     yield result
             if record is not None:
-                record.restated(state())  # without the secrets that the targets' pillar has shown since
+                record.restated(state())  # does not have the secrets that were found in the targets' pillar since
             await project_state.settled()
         finally:
             self._stop = None
@@ -429,7 +437,7 @@ class Client:
         return self._kept if self._keeping is None else self._keeping.connections(self.project, job)
 
     async def _collect(self, job: Job, kept: dict[str, list[str]]) -> None:
-        """Collect what targets of this job keep of earlier ones: JID -> ids."""
+        """Collect the returns of earlier jobs that are stored on targets of this job. ``kept``: JID -> ids."""
         from pushsalt.run.latereturns import collect
 
         if not job.resumes:
@@ -464,7 +472,7 @@ class Client:
 
 
 def _ignore_jid(jid: str) -> None:
-    """Nobody asks for the JID."""
+    """The default of ``on_begin``."""
 
 
 def renders(job: Job, functions: ControllerFunctions) -> bool:
@@ -473,7 +481,7 @@ def renders(job: Job, functions: ControllerFunctions) -> bool:
 
 
 def _some(ids: list[str], number: int) -> list[str]:
-    """So many of the ids, by chance, in their order. Salt: ``--subset``."""
+    """Randomly chosen ids, in their order, at most ``number``. Salt: ``--subset``."""
     chosen = set(random.sample(range(len(ids)), min(number, len(ids))))
     return [id for at, id in enumerate(ids) if at in chosen]
 

@@ -1,4 +1,4 @@
-"""Words of the command line as Salt reads them: ``ARG`` and ``KEY=VALUE`` are YAML, with Salt's exceptions.
+"""Parses arguments of the command line as Salt does: ``ARG`` and ``KEY=VALUE`` are YAML, with Salt's exceptions.
 
 Pure. Salt: ``salt.utils.args.parse_input`` and ``yamlify_arg``.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 _KEY_VALUE = re.compile(r"([^\W\d][\w.-]*)=(?!=)(.*)$")
 _DIGITS_AND_UNDERSCORES = frozenset("0123456789_")
-#: Text that YAML reads as nothing at all, or not at all.
+#: Characters of texts that YAML reads as empty, or rejects.
 _BARE_MARKS = frozenset(("", "---", "..."))
 #: Most words are plain text to YAML too; these need no parser (none of YAML's own words is longer than five letters).
 _PLAIN_WORD = re.compile(r"[A-Za-z/][A-Za-z_./-]{5,}\Z")
@@ -23,7 +23,7 @@ _JID_DIGITS = 20
 def parse_args(words: Iterable[str]) -> tuple[list[Any], dict[str, Any]]:
     """Positional and keyword arguments of a function call; ``KEY=VALUE`` is a keyword, ``a==b`` is not.
 
-    A later keyword wins. Integers that look like a job id stay text, as with the ``salt`` command.
+    A later keyword wins. Integers with the digits of a job id stay text, as with the ``salt`` command.
     """
     args: list[Any] = []
     kwargs: dict[str, Any] = {}

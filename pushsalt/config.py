@@ -50,7 +50,7 @@ _TARGET_OPTIONS: Final = {
 
 @dataclass(frozen=True)
 class CliOverrides:
-    """Values of the command line or the environment; None or empty: not set. Paths are relative to ``cwd``."""
+    """Values from the command line or the environment; None or empty: not set. Paths are relative to ``cwd``."""
 
     inventories: tuple[Path, ...] = ()
     file_roots: tuple[Path, ...] = ()
@@ -58,9 +58,9 @@ class CliOverrides:
     cache_dir: Path | None = None
     log_level: str | None = None
     locked: bool = False
-    #: a lock file in place of the project's
+    #: a lock file that replaces that of the project
     lock_file: Path | None = None
-    #: options that go over the files
+    #: options that override those of the files
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -79,24 +79,24 @@ class Config:
     given: frozenset[str] = frozenset()
     #: git remotes stay at the revisions of pushsalt.lock
     locked: bool = False
-    #: the lock file in place of that of the project: a job is repeated
+    #: the lock file of a repeated job, which replaces that of the project
     lock_file: Path | None = None
     #: the configuration or inventory that was found and is not used, since it is not trusted
     refused: Path | None = None
     #: whether the inventory was found, not named: then files in its folder must be trusted too
     found: bool = False
-    #: plug-ins that make the inventory, which has no files then
+    #: plug-ins that make the inventory; then it has no files
     rosters: tuple[str, ...] = ()
-    #: the option or variable that names the inventory, and its file
+    #: the option or variable that names the inventory, and the configuration file with that option
     named_by: str = "-i"
 
     @property
     def has_inventory(self) -> bool:
-        """Whether there is one, of files or made by plug-ins."""
+        """Whether there is an inventory, from files or from plug-ins."""
         return bool(self.inventories or self.rosters)
 
     def target_defaults(self) -> dict[str, Any]:
-        """Settings below those of every inventory, by inventory keys: ``roster_defaults`` over ``ssh_*`` options."""
+        """Settings that every inventory overrides, by inventory keys: ``roster_defaults`` over ``ssh_*`` options."""
         options = {key: self.opts[name] for name, key in _TARGET_OPTIONS.items() if name in self.given}
         if self.opts["connect_timeout"] is not None:
             options.setdefault("timeout", self.opts["connect_timeout"])
@@ -120,11 +120,11 @@ def load_config(
     that are ignored because of their owner or mode are in ``warnings``.
     """
     env = os.environ if environ is None else environ
-    here = cwd or working_folder()
+    start = cwd or working_folder()
     warnings: list[str] = []
     unknown: list[str] = []
-    place = find(path, here, env, warnings, partial(_saltfile_options, warnings=warnings, unknown=unknown))
-    allows = None if place.named else Trust(here, env, warnings).allows
+    place = find(path, start, env, warnings, partial(_saltfile_options, warnings=warnings, unknown=unknown))
+    allows = None if place.named else Trust(start, env, warnings).allows
     given = {} if place.file is None else _read_with_includes(place.file, warnings, unknown, allows)
     given.update(place.options)
     given.update(cli.options)
@@ -132,7 +132,7 @@ def load_config(
     opts.update(given)
     for option, folders in (("file_roots", cli.file_roots), ("pillar_roots", cli.pillar_roots)):
         if folders:
-            added = [str(absolute(here, folder)) for folder in folders]
+            added = [str(absolute(start, folder)) for folder in folders]
             word = f"--{option[:-1].replace('_', '-')}"
             warnings += [f"{word}: there is no folder {path}" for path in added if not Path(path).is_dir()]
             opts[option] = {**opts[option], "base": [*added, *opts[option].get("base", [])]}
@@ -143,12 +143,12 @@ def load_config(
     if cli.log_level:
         opts["log_level"] = cli.log_level
     rosters = _rosters(cli, env, opts, place)
-    inventories, refused, found = ([], None, False) if rosters else _inventories(here, cli, env, opts, place, warnings)
+    inventories, refused, found = ([], None, False) if rosters else _inventories(start, cli, env, opts, place, warnings)
     return Config(
         opts=opts,
         path=place.file or place.saltfile,
         project=place.project,
-        cache_dir=_cache_dir(here, cli, env, opts, place.file),
+        cache_dir=_cache_dir(start, cli, env, opts, place.file),
         inventories=inventories,
         warnings=warnings,
         unknown=unknown,
@@ -170,7 +170,7 @@ def minion_opts(
     saltenv: str | None = None,
     pillarenv: str | None = None,
 ) -> dict[str, Any]:
-    """The ``opts`` of one target for templates, by Salt's minion option names, without secrets.
+    """The ``opts`` of one target for templates, with Salt's names of minion options, without secrets.
 
     They contain only options of the configuration that the option table makes visible, since on a minion they are the
     minion's own. Precedence, lowest first: defaults, configuration, the target's ``minion_opts``, the arguments (None:
@@ -187,8 +187,9 @@ def target_opts(
     saltenv: str | None = None,
     pillarenv: str | None = None,
 ) -> dict[str, Any]:
-    """The ``opts`` that are sent to a target: as ``minion_opts``, with only those configured options that
-    ``travels``."""
+    """The ``opts`` that are sent to a target: as ``minion_opts``, but of the configuration only options with
+    ``travels``.
+    """
     return _opts(config, target, lambda option: option.travels, test, saltenv, pillarenv)
 
 
@@ -240,7 +241,7 @@ def is_profile(value: Any) -> bool:
 
 
 def _without_keys(value: Any) -> Any:
-    """Signing policies for a fleet: with paths of keys, without keys and without their passphrases."""
+    """Signing policies without private keys and passphrases; paths of keys stay."""
     if isinstance(value, Mapping):
         return {key: _without_keys(item) for key, item in value.items() if "pass" not in str(key).lower()}
     if isinstance(value, list):
@@ -283,15 +284,15 @@ def without_secrets(opts: Mapping[str, Any]) -> dict[str, Any]:
     return {**shown({name: value for name, value in opts.items() if is_open(name)})}
 
 
-# --- where -----------------------------------------------------------------------------------------------------------
+# --- places -----------------------------------------------------------------------------------------------------------
 
 
-def _cache_dir(here: Path, cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], file: Path | None) -> Path:
+def _cache_dir(cwd: Path, cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], file: Path | None) -> Path:
     if cli.cache_dir is not None:
-        return absolute(here, cli.cache_dir)
+        return absolute(cwd, cli.cache_dir)
     if env.get("PUSHSALT_CACHE"):
-        return absolute(here, env["PUSHSALT_CACHE"])
-    # the cachedir of a Salt master belongs to that master
+        return absolute(cwd, env["PUSHSALT_CACHE"])
+    # the cachedir of a Salt master's configuration is for that master
     configured = opts["cache_dir"] or (opts["cachedir"] if file is not None and file.name == NAME else "")
     return Path(configured) if configured else user_folder(env, "XDG_CACHE_HOME", ".cache") / "pushsalt"
 
@@ -307,24 +308,26 @@ def _rosters(cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], pl
 
 
 def _inventories(
-    here: Path, cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], place: Place, warnings: list[str]
+    cwd: Path, cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], place: Place, warnings: list[str]
 ) -> tuple[list[Path], Path | None, bool]:
-    """The inventories, the file that was found and is not trusted, if it is missed, and whether they were found."""
+    """The inventories, the file that is not used because it is not trusted (or None), and whether they were found, not
+    named.
+    """
     if cli.inventories:
-        return [absolute(here, path) for path in cli.inventories], None, False
+        return [absolute(cwd, path) for path in cli.inventories], None, False
     if env.get("PUSHSALT_INVENTORY"):
-        return [absolute(here, path) for path in env["PUSHSALT_INVENTORY"].split(os.pathsep) if path], None, False
+        return [absolute(cwd, path) for path in env["PUSHSALT_INVENTORY"].split(os.pathsep) if path], None, False
     if place.refused is not None:  # do not use the user's own inventory in an untrusted project
         return [], place.refused, False
     if opts["inventory"]:
         return [Path(path) for path in opts["inventory"]], None, False
     if opts["roster_file"]:
         return [Path(opts["roster_file"])], None, False
-    return *inventory_of(place, here, env, warnings), not place.named
+    return *inventory_of(place, cwd, env, warnings), not place.named
 
 
 def _named_by(cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], place: Place) -> str:
-    """What names the inventory: an option of the command, a variable, or an option of a file."""
+    """The option of the command, the variable, or the configured option that names the inventory, for messages."""
     if cli.inventories or env.get("PUSHSALT_INVENTORY"):
         said = [Path(path) for path in env.get("PUSHSALT_INVENTORY", "").split(os.pathsep) if path]
         return "-i" if said != list(cli.inventories or said) else "PUSHSALT_INVENTORY"
@@ -332,7 +335,8 @@ def _named_by(cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], p
     return f"`{option}` in {place.saltfile if option in place.options else place.file}" if opts[option] else "-i"
 
 
-# --- what ------------------------------------------------------------------------------------------------------------
+# --- options
+# ------------------------------------------------------------------------------------------------------------
 
 
 def _read_with_includes(
@@ -340,7 +344,7 @@ def _read_with_includes(
 ) -> dict[str, Any]:
     """The options of the file, then of ``default_include`` (of a Salt master), then of ``include``; later ones win.
 
-    ``allows``: whether a file may be used that is not named explicitly; None for all.
+    ``allows``: decides whether an included file is trusted; None: all are.
     """
     given = _read(file, warnings, unknown)
     patterns: list[tuple[Any, bool]] = []
@@ -359,7 +363,7 @@ def _read_with_includes(
 
 
 def _saltfile_options(file: Path, warnings: list[str], unknown: list[str]) -> dict[str, Any] | None:
-    """The options of a Saltfile for salt-ssh; None without any. Salt: ``SaltfileMixIn``."""
+    """The options of a Saltfile for salt-ssh; None if it has none. Salt: ``SaltfileMixIn``."""
     if not os.path.lexists(file):
         raise ConfigError(f"there is no configuration {file}", hint="correct SALT_SALTFILE")
     data, lines = _load(file)
@@ -399,14 +403,14 @@ def _load(file: Path) -> tuple[dict[Any, Any], Mapping[KeyPath, int]]:
     if not isinstance(data, dict):
         raise ConfigError(
             f"a configuration is a mapping of options, not {in_words(data)}",
-            hint="write one  option: value  a line",
+            hint="write lines of the form option: value",
             where=Position(str(file), lines.get((), 1)),
         )
     return data, lines
 
 
 def _turns_checks_off(name: str, value: Any) -> bool:
-    """Whether an option of salt-ssh would have host keys accepted unseen."""
+    """Whether an option of salt-ssh turns off the check of host keys."""
     if name in ("ignore_host_keys", "no_host_keys"):
         return bool(value)
     options = value if isinstance(value, list) else [value]
@@ -428,17 +432,17 @@ def _checked(
         option = OPTIONS.get(name)
         if option is None:
             if _turns_checks_off(name, value):
-                warnings.append(f"{where}: `{name}` is not followed: --accept-new-host-keys takes new host keys, once")
+                warnings.append(f"{where}: `{name}` has no effect; --accept-new-host-keys accepts new host keys once")
             elif not is_profile(value) and not _belongs_to_daemons(name):
                 near = nearest(name, OPTIONS, cutoff=0.8)
                 hint = f"; did you mean `{near[0]}`?" if near else ""
-                if "." in name:  # of a module, that reads it on targets
-                    hint = "; no target sees it here: write it into pillar, or into `minion_opts` of a host"
+                if "." in name:  # an option of a module, which would read it on targets
+                    hint = "; targets do not get it from here: set it in pillar, or in `minion_opts` of a host"
                 unknown.append(f"{where}: unknown option `{name}`{hint}")
             yield name, value
         elif value is not None:
             value = "off" if value is False and "off" in CHOICES.get(name, ()) else value  # YAML's word for false
             taken = convert(option, value, where, file.parent)
             if name in CHOICES and taken not in CHOICES[name]:
-                warnings.append(f"{where}: `{name}` is none of {', '.join(CHOICES[name])}: {taken!r}")
+                warnings.append(f"{where}: `{name}` must be one of {', '.join(CHOICES[name])}, not {taken!r}")
             yield name, taken

@@ -1,7 +1,7 @@
 """Hides former secrets: after a rotation, a diff or an ``{old, new}`` pair contains the old secret too.
 
-If a line of one side of a diff contains MASK, the differing part of the line that it replaces is hidden too. Which line
-that is, is a guess: in doubt more is hidden. The sides of a pair may be structures.
+If a line of one side of a diff contains MASK, the differing part of its counterpart on the other side is hidden too.
+The counterpart is guessed; in doubt more is hidden. The sides of a pair may be structures.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from typing import Any
 MASK = "**********"
 #: A line of a diff: white space (of a comment) before the sign, the sign, the line.
 _LINE = re.compile(r"([ \t\r]*)([-+<>])(.*)", re.S)
-#: The same within a text quoted by ``repr``, maybe several times.
+#: The same in the ``repr`` of a text, or in the repr of a repr.
 _QUOTED = re.compile(r"((?:.*?['\"])?(?:[ \t]|\\[rt])*)([-+<>])(.*)", re.S)
 _OTHER = {"-": "+", "<": ">"}
-#: Between the sides, as ``diff`` writes it.
+#: The line that ``diff`` writes between the sides.
 _BETWEEN = ("---", "\\ No newline at end of file")
-#: Most comparisons of lines for one text, and for each of its characters, so that many small texts take no longer than
-#: a large one. If a place of a diff needs more, it is hidden completely.
+#: Limits of line comparisons: per text, and per character of it, so that many small texts take no longer than a large
+#: one. A part of a diff that needs more is hidden completely.
 MOST_COMPARISONS = 1_000_000
 COMPARISONS_PER_CHARACTER = 4
-#: Most texts of a structure that are searched for a mask, since nested changes are searched repeatedly.
+#: Limit of texts of a structure that are searched for a mask, since nested changes are searched repeatedly.
 MOST_TEXTS = 1000
 #: Names of the two sides of a change in returns.
 PAIRS = (("old", "new"), ("Old", "New"), ("before", "after"), ("from", "to"), ("Previous", "New"))
 
 
 class _Budget:
-    """How many lines of a text may still be compared."""
+    """The number of line comparisons that are left for one text."""
 
     def __init__(self, characters: int) -> None:
         self._left = min(MOST_COMPARISONS, characters * COMPARISONS_PER_CHARACTER)
 
     def spend(self, comparisons: int) -> bool:
-        """Whether so many comparisons are left; if so, they are subtracted."""
+        """Subtract these comparisons, and return True, if that many are left; else return False."""
         if comparisons > self._left:
             return False
         self._left -= comparisons
@@ -111,7 +111,7 @@ def hide_pair(one: Any, other: Any) -> tuple[Any, Any]:
 
 
 def _only_here(items: Any, others: Any) -> Any:
-    """A list or set with its items hidden that the other one does not have, if that has a mask."""
+    """A list or set in which items that the other one does not have are hidden, if the other one has a mask."""
     if not _may_have_mask(others):
         return items
     kept = {other for other in others if isinstance(other, str)}
@@ -125,13 +125,13 @@ def _unlike(one: Any, other: Any) -> Any:
 
 
 def _may_have_mask(value: Any) -> bool:
-    """Whether there is a mask in a structure; of many texts it is assumed."""
+    """Whether a structure contains a mask; for too many texts True."""
     first = list(islice(texts(value), MOST_TEXTS))
     return len(first) == MOST_TEXTS or any(MASK in text for text in first)
 
 
 def texts(value: Any) -> Iterator[str]:
-    """All texts within a structure, but for keys."""
+    """All texts in a structure, except keys."""
     match value:
         case str():
             yield value
@@ -155,7 +155,7 @@ def _hidden(lines: list[str], others: Sequence[str], budget: _Budget) -> list[st
         before, _, rest = other.partition(MASK)
         after = rest.rpartition(MASK)[2]
         whole = not (before.strip() or after.strip())
-        beside = (
+        counterparts = (
             []
             if whole
             else [
@@ -164,11 +164,11 @@ def _hidden(lines: list[str], others: Sequence[str], budget: _Budget) -> list[st
                 if len(line) >= len(before) + len(after) and line.startswith(before) and line.endswith(after)
             ]
         )
-        if beside:
-            for at in beside:
+        if counterparts:
+            for at in counterparts:
                 if MASK not in lines[at]:
                     result[at] = f"{before}{MASK}{after}"
-        else:  # another notation, or only the secret, maybe of several lines
+        else:  # another notation, or a line that is only (a part of) the secret
             for at in range(len(lines)) if whole or len(lines) != len(others) else (place,):
                 if MASK not in lines[at] and lines[at].strip():
                     result[at] = MASK

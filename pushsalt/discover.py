@@ -18,7 +18,7 @@ from pushsalt.errors import ConfigError
 NAME: Final = "pushsalt.yaml"
 SALT_MASTER: Final = "master"
 SALTFILE: Final = "Saltfile"
-#: The inventories next to a pushsalt.yaml, of which the first existing one counts; hosts.ini is Ansible's name.
+#: Names of inventories next to a pushsalt.yaml; the first that exists is used. hosts.ini is Ansible's name.
 INVENTORIES: Final = ("inventory.yaml", "hosts.ini")
 #: The inventory next to a Salt master configuration.
 ROSTER: Final = "roster"
@@ -47,7 +47,7 @@ class Place:
 
 
 def find(
-    path: Path | None, here: Path, env: Mapping[str, str], warnings: list[str], saltfile_options: SaltfileOptions
+    path: Path | None, cwd: Path, env: Mapping[str, str], warnings: list[str], saltfile_options: SaltfileOptions
 ) -> Place:
     """The place of the configuration, in this order: ``path`` or PUSHSALT_CONFIG; SALT_SALTFILE; the nearest folder at
     or above the working one that holds a ``pushsalt.yaml``; a ``Saltfile`` in the working folder; ``pushsalt/`` in the
@@ -58,24 +58,24 @@ def find(
     if path is None and env.get("PUSHSALT_CONFIG"):
         path = Path(env["PUSHSALT_CONFIG"])
     if path is not None:
-        file = _named(here / path.expanduser())
+        file = _named(cwd / path.expanduser())
         return Place(file, file.parent, file.parent if file.name == NAME else None, named=True)
-    trust = Trust(here, env, warnings)
+    trust = Trust(cwd, env, warnings)
     if env.get("SALT_SALTFILE"):
-        return _of_saltfile(absolute(here, env["SALT_SALTFILE"]), saltfile_options, trust, named=True) or Place()
-    nearest = next((folder / NAME for folder in (here, *here.parents) if os.path.lexists(folder / NAME)), None)
+        return _of_saltfile(absolute(cwd, env["SALT_SALTFILE"]), saltfile_options, trust, named=True) or Place()
+    nearest = next((folder / NAME for folder in (cwd, *cwd.parents) if os.path.lexists(folder / NAME)), None)
     refused = None
     if nearest is not None:
         if trust.allows(nearest):
             return Place(nearest, nearest.parent, nearest.parent)
         refused = nearest
-    elif (here / SALTFILE).is_file():
-        if trust.allows(here / SALTFILE):
-            found = _of_saltfile(here / SALTFILE, saltfile_options, trust)
+    elif (cwd / SALTFILE).is_file():
+        if trust.allows(cwd / SALTFILE):
+            found = _of_saltfile(cwd / SALTFILE, saltfile_options, trust)
             if found is not None:
                 return found
         else:
-            refused = here / SALTFILE
+            refused = cwd / SALTFILE
     return _installed(env, trust, saltfile_options, refused)
 
 
@@ -128,7 +128,7 @@ def _of_saltfile(file: Path, saltfile_options: SaltfileOptions, trust: Trust, na
 
 
 def inventory_of(
-    place: Place, here: Path, env: Mapping[str, str], warnings: list[str]
+    place: Place, cwd: Path, env: Mapping[str, str], warnings: list[str]
 ) -> tuple[list[Path], Path | None]:
     """The inventory next to the configuration, and the one that would be used if it were trusted."""
     if place.folder is None:
@@ -137,16 +137,16 @@ def inventory_of(
     found = next((place.folder / name for name in names if os.path.lexists(place.folder / name)), None)
     if found is None:
         return [], None
-    return ([found], None) if place.named or Trust(here, env, warnings).allows(found) else ([], found)
+    return ([found], None) if place.named or Trust(cwd, env, warnings).allows(found) else ([], found)
 
 
 class Trust:
     """Decides which found files may be used; refused ones are reported in ``warnings``."""
 
-    def __init__(self, here: Path, env: Mapping[str, str], warnings: list[str]) -> None:
+    def __init__(self, cwd: Path, env: Mapping[str, str], warnings: list[str]) -> None:
         named = env.get("PUSHSALT_TRUST", "").split(os.pathsep)
         #: the folders that are named, wherever the command was called
-        self.folders = [absolute(here, folder).resolve() for folder in named if folder]
+        self.folders = [absolute(cwd, folder).resolve() for folder in named if folder]
         self._warnings = warnings
 
     def names(self, path: Path) -> bool:
@@ -182,7 +182,7 @@ def _problem(path: Path) -> str | None:
 
 
 def way_to_trust(path: Path) -> str:
-    """How to have a configuration or an inventory used that was found."""
+    """How to make pushsalt use a found configuration or inventory, for hints."""
     if path.name in (NAME, SALT_MASTER):
         option = f"-c {path.parent}"
     else:
@@ -194,7 +194,7 @@ def way_to_trust(path: Path) -> str:
 
 
 def absolute(base: Path, path: Path | str) -> Path:
-    """A path as one that starts at the root, ``~`` being the user's home."""
+    """The absolute form of a path; ``~`` is the user's home."""
     try:
         return Path(os.path.normpath(base / Path(path).expanduser()))
     except RuntimeError:  # ~USER of an unknown user
@@ -211,8 +211,8 @@ def user_folder(env: Mapping[str, str], variable: str, fallback: str) -> Path:
 
 
 def working_folder() -> Path:
-    """Raises ConfigError where it was removed."""
+    """The working folder. Raises ConfigError if it was removed."""
     try:
         return Path.cwd()
     except OSError as exc:
-        raise ConfigError(f"there is no working folder any more: {exc.strerror}", hint="cd to another") from None
+        raise ConfigError(f"the working folder was removed: {exc.strerror}", hint="cd to another folder") from None

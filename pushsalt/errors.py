@@ -29,17 +29,17 @@ EXIT_TERMINATED = 143
 #: kind -> its meaning. The list is closed: error returns have no other kinds.
 KINDS: dict[str, str] = {
     "dns_failure": "the host name does not resolve",
-    "connection_refused": "nothing listens on that address and port",
+    "connection_refused": "the address and port do not accept connections",
     "unreachable": "no route to the host, or the network is down",
-    "connect_timeout": "the connection was not up in time (TCP, banner, key exchange or login)",
+    "connect_timeout": "the connection was not established in time (TCP, banner, key exchange or login)",
     "jump_failed": "a jump host on the way could not be used",
     "ssh_protocol": "the peer does not speak SSH, or no common algorithm exists",
     "host_key_unknown": "the host key is not in known_hosts",
-    "host_key_changed": "the host key differs from the known one",
+    "host_key_changed": "the host key differs from that in known_hosts",
     "host_key_revoked": "the host key is marked as revoked",
     "host_key_unchecked": "the inventory turns the check of host keys off",
     "setting_refused": "a setting cannot be given to ssh or to a command safely",
-    "auth_failed": "the server took none of the offered keys or passwords",
+    "auth_failed": "the server accepted none of the offered keys or passwords",
     "key_unusable": "a private key or certificate cannot be read or decrypted",
     "sudo_password_wrong": "sudo (or su, doas, run0) did not accept the password",
     "sudo_password_required": "sudo (or su, doas, run0) requires a password and none is set",
@@ -51,16 +51,16 @@ KINDS: dict[str, str] = {
     "limit_reached": "a limit of the login there (open files, file size, memory, processes) stopped the runtime",
     "bootstrap_failed": "the runtime did not start",
     "protocol_error": "the target's answer does not follow the protocol",
-    "excess": "the target sent more than it may: the outcome is unknown",
-    "connection_lost": "the connection broke while work was under way: the outcome is unknown",
-    "worker_died": "the process that ran the work died: the outcome is unknown",
+    "excess": "the target sent more than the limits allow: the outcome is unknown",
+    "connection_lost": "the connection broke during the work: the outcome is unknown",
+    "worker_died": "the process that did the work ended: the outcome is unknown",
     "timeout": "the job did not end in time and was stopped",
     "locked": "another run uses the target",
     "plan_stale": "the target has changed since the plan was made",
     "offline": "the call needs the target, and the target is offline",
     "secret_unavailable": "a secret that the target needs could not be read from its store",
     "resource_unknown": "no target manages the resource any more, or its manager is not in the inventory",
-    "resource_unreachable": "there is no way from the manager into the resource: it does not run, or a tool is missing",
+    "resource_unreachable": "the manager cannot enter the resource: it does not run, or a tool is missing",
     "interrupted": "stopped by a signal before the target's work ended",
     "not_begun": "the rollout was stopped before the target's turn: nothing was done on it",
     "unknown_function": "no such execution function",
@@ -83,7 +83,7 @@ class Position:
 
 
 class PushsaltError(Exception):
-    """Base of all: ``message`` says what failed, ``hint`` what to do about it."""
+    """The base class: ``message`` says what failed, ``hint`` what to do about it."""
 
     exit_code = EXIT_COMMAND
 
@@ -102,7 +102,7 @@ class CommandError(PushsaltError):
 
 
 class UsageError(CommandError):
-    """Wrong words on the command line."""
+    """The command line is wrong."""
 
 
 class ConfigError(CommandError):
@@ -114,7 +114,7 @@ class InventoryError(CommandError):
 
 
 class NoTargetError(CommandError):
-    """The target expression, ``words``, matches no target; the hint names the nearest ids."""
+    """A target expression matches no target; the hint names similar ids."""
 
     def __init__(self, message: str, hint: str = "", words: str = "") -> None:
         super().__init__(message, hint)
@@ -122,7 +122,7 @@ class NoTargetError(CommandError):
 
 
 class IndexCorrupt(PushsaltError):
-    """An index on disk is damaged and cannot be repaired; ``reset()`` it and fill it again."""
+    """An index on disk is damaged and cannot be repaired. The caller must call ``reset()`` and fill it again."""
 
 
 class TargetError(PushsaltError):
@@ -170,7 +170,7 @@ class FunctionError(PushsaltError):
 
 
 class StateError(PushsaltError):
-    """A target's SLS, top file or pillar cannot be rendered or compiled. ``errors`` has every text, not the first."""
+    """A target's SLS, top file or pillar cannot be rendered or compiled. ``errors`` has all error texts."""
 
     exit_code = EXIT_FAILED
 

@@ -1,4 +1,4 @@
-"""Progress of a run as calls on a Reporter. Core and shell call it, presentation fills it in; any may be left out.
+"""The interface by which a run reports its progress. Core and shell call a Reporter; presentation implements it.
 
 Every method is called from the event loop's thread, is quick and never raises.
 """
@@ -13,11 +13,11 @@ from pushsalt.model import TargetReturn
 
 @dataclass(frozen=True)
 class BatchDone:
-    """How far a rollout is after a batch. ``next_ids``: the targets of the next one."""
+    """The progress of a rollout after a batch. ``next_ids``: the targets of the next batch."""
 
     number: int
     batches: int
-    #: targets that are done, of all
+    #: the number of targets that are done, in all batches
     done: int
     targets: int
     changed: int
@@ -27,22 +27,22 @@ class BatchDone:
 
 
 class Reporter:
-    """Does nothing. Subclasses override what they show."""
+    """Observes a run. The methods do nothing; subclasses override those that they need."""
 
     def run_started(self, ids: list[str], title: str) -> None:
         """The ids of the job, in order, and a description of the job."""
 
     def run_batched(self, size: int) -> None:
-        """The limit of concurrent targets by ``--batch``."""
+        """The run has a limit of concurrent targets, from ``--batch``."""
 
     def batch_started(self, number: int, batches: int, ids: list[str]) -> None:
-        """A batch begins, of a rollout where each is done before the next one; numbers count from 1."""
+        """A batch begins, in a rollout that completes each batch before the next. ``number`` counts from 1."""
 
     def batch_waits(self, seconds: float) -> None:
-        """A batch is done, and the next one begins after so many seconds."""
+        """A batch is done; the next one begins after this number of seconds."""
 
     async def go_on(self, done: BatchDone) -> bool:
-        """Whether the next batch may begin; asked between batches with ``--confirm``. This may take its time."""
+        """Whether the next batch may begin. With ``--confirm`` it is awaited between batches, without a time limit."""
         return True
 
     def target_phase(self, id: str, phase: str) -> None:
@@ -61,7 +61,7 @@ class Reporter:
         """A state with ``fire_event`` is done (the tag is ``salt/state_result/…``), or ``event.send`` was called."""
 
     def target_done(self, result: TargetReturn) -> None:
-        """The target's one return."""
+        """A target is done; this is its only return."""
 
     def remote_progress(self, name: str, words: str) -> None:
         """The progress of fetching a git remote, as text; empty at the end."""

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from pushsalt.errors import UsageError
 
-#: Connections at a time when nothing else is said. benchmarks/ has the measurement: on two cores the total no longer
-#: falls beyond it, while each connection more costs memory.
+#: The default number of concurrent connections. Measured in benchmarks/: on two cores more connections do not shorten a
+#: run, but each needs memory.
 DEFAULT_CONCURRENCY = 50
 
 
@@ -25,9 +25,9 @@ class Settings:
     cache_dir: Path | None = None
     #: git remotes stay at the revisions of pushsalt.lock
     locked: bool = False
-    #: a lock file in place of the project's
+    #: a lock file that replaces that of the project
     lock_file: Path | None = None
-    #: options of the configuration that go over its files
+    #: options that override those of the configuration files
     options: dict[str, Any] = field(default_factory=dict)
     #: passwords for the login and for becoming another user, for hosts without them in the inventory
     passwd: str | None = field(default=None, repr=False)
@@ -39,8 +39,9 @@ class Selection:
     """A selection of targets: an expression and its matcher.
 
     ``tgt_type`` is as in Salt: glob, pcre, list, grain, grain_pcre, pillar, pillar_pcre, ipcidr, nodegroup, compound.
-    ``exclude``: compound expressions of targets to leave out; ``limit``: only the first so many are selected;
-    ``subset``: only so many of those, by chance. ``refresh``: update the caches of the targets before selecting.
+    ``exclude``: compound expressions of targets to leave out; ``limit``: the number of targets to select, the first
+    ones; ``subset``: the number of targets to choose from those at random. ``refresh``: update the caches of the
+    targets before selecting.
     """
 
     expr: str
@@ -56,26 +57,27 @@ class Selection:
 class RolloutOptions:
     """The course of a job over its targets. Times in seconds; None means the configuration's value or the default.
 
-    ``batch``: a number of targets or a percentage ("20%"): at most so many run at a time, in order; several of them
+    ``batch``: a number of targets or a percentage ("20%"): the maximum that run at a time, in order; several of them
     ("1,10%,50%") are steps: each ends before the next begins, and the last repeats.
     """
 
     batch: str | None = None
-    #: between batches; of one size: before the place of a target that is done is taken, as in Salt
+    #: the wait between batches; with a single size, as in Salt, before another target starts in place of a completed
+    #: one
     batch_wait: float | None = None
-    #: from so many targets on, a job without ``batch`` has batches of ``batch_safe_size``
+    #: a job without ``batch`` for at least this number of targets has batches of ``batch_safe_size``
     batch_safe_limit: int | None = None
     batch_safe_size: str | None = None
     #: ``grain:KEY``: no two targets with the same value of this grain run at the same time
     batch_by: tuple[str, ...] = ()
-    #: no further target begins once so many, or P% of all, have failed or not answered
+    #: no further target begins when this number of targets, or P% of all, have failed or not answered
     max_fail: str | None = None
     fail_fast: bool = False
     #: targets that could not be reached do not count as failed
     ignore_unreachable: bool = False
     #: ``FUNCTION ARGS``, called on the targets of a batch after it
     batch_check: str | None = None
-    #: how long the answer may take to be good
+    #: the time limit for ``check`` to succeed
     batch_check_timeout: float | None = None
     #: ask the reporter (``Reporter.go_on``) between batches
     confirm: bool = False
@@ -98,13 +100,13 @@ class JobOptions(RolloutOptions):
     #: returners besides those of the configuration, and the profile of their options
     returners: tuple[str, ...] = ()
     return_config: str = ""
-    #: render once for equal inputs; None is the configuration's value
+    #: whether renderings are used again for equal inputs; None is the configuration's value
     render_cache: bool | None = None
     #: a dry run whose return is a plan (pushsalt.planning)
     plan: bool = False
-    #: the runs are left to themselves on the targets, once they need nothing of the controller
+    #: the runs continue on the targets without a connection as soon as they do not need the controller
     detach: bool = False
-    #: what ``file`` states change is kept on the targets, for an undo
+    #: the targets store the files that ``file`` states change, for an undo
     backups: bool = False
     #: a state whose function does not exist fails when it is reached, as in Salt; False: then no state runs
     unknown_states_run: bool = False
@@ -120,7 +122,7 @@ class JobOptions(RolloutOptions):
 
     @property
     def width(self) -> int:
-        """The number of connections at a time. Raises UsageError."""
+        """The number of concurrent connections. Raises UsageError."""
         width = self.concurrency if self.concurrency is not None else DEFAULT_CONCURRENCY
         if width < 1:
             raise UsageError(f"--concurrency must be at least 1, not {width}", "leave it out for the default")
@@ -138,13 +140,13 @@ class Job:
     options: JobOptions = field(default_factory=JobOptions)
     #: the job's id, Salt's jid format: when it began, in digits
     jid: str = ""
-    #: the record has the job, and gets more returns of it
+    #: the job is recorded already; returns are added to its record
     resumes: bool = False
-    #: a call goes on without its connection, and its return is kept on the target until it is collected
+    #: a call continues if its connection breaks; the target stores its return until it is collected
     survives: bool = False
-    #: what earlier commands have begun is collected, and nothing else is done; it ``resumes`` then
+    #: the job only collects the returns of an earlier command's job; then ``resumes`` is set too
     collects: bool = False
-    #: what is to be recorded for a plan file (pushsalt.run.recording.Recorder)
+    #: collects the content of a plan file (pushsalt.run.recording.Recorder)
     record: Any = field(default=None, compare=False, repr=False)
     #: the plan that is run (pushsalt.run.fromplan.Kept)
     kept: Any = field(default=None, compare=False, repr=False)

@@ -1,4 +1,4 @@
-"""``cached_property`` without a lock, and what the owner of cached properties may ask and do.
+"""``cached_property`` without a lock, and functions that test for and drop computed values.
 
 Before Python 3.12, that of ``functools`` holds a lock of the class while a value is computed: a thread that waits for
 an answer would block all other threads, for all objects. Here two threads may compute the same value.
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
 
     class cached_property:
-        """See the module."""
+        """As ``functools.cached_property``, without a lock."""
 
         def __init__(self, func: Any) -> None:
             self.func = func
@@ -30,12 +30,12 @@ else:
 
 
 def is_made(owner: object, name: str) -> bool:
-    """Whether the value of a cached property (this one or that of ``functools``) exists."""
+    """Whether the value of a cached property (of this class or of ``functools``) has been computed."""
     return name in vars(owner)
 
 
 def forget(owner: object, *names: str) -> None:
-    """Drop the values of cached properties: they are made again when they are next read."""
+    """Drop the values of cached properties: they are computed again when they are next read."""
     for name in names:
         vars(owner).pop(name, None)
 

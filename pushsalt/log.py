@@ -33,7 +33,7 @@ LEVELS = {
     "quiet": 1000,
 }
 DEFAULT_LEVEL = "warning"
-#: Verbose libraries, whose records are shown at one level lower only.
+#: Verbose libraries; their records are logged one level lower.
 _CHATTY = ("asyncio", "asyncssh", "git", "markdown_it")
 _BACKLOG_LIMIT = 1000
 
@@ -47,10 +47,10 @@ def level_number(name: str) -> int:
 
 
 class LogFile:
-    """A file of log lines in Salt's form, with times; only its owner can read it. Raises UsageError."""
+    """A file of log lines in Salt's format, with times, that only its owner can read. Raises UsageError."""
 
     def __init__(self, path: Path, level: str | None = None) -> None:
-        """``level``: None for that of the terminal."""
+        """``level``: None for the level of the terminal."""
         self.path = path
         self.level = None if level is None else level_number(level)
         try:
@@ -60,14 +60,14 @@ class LogFile:
             raise UsageError(f"--log-file: {path}: {exc.strerror}", hint="name a file that can be written") from None
         if not stat.S_ISREG(os.fstat(self._fd).st_mode):
             os.close(self._fd)
-            raise UsageError(f"--log-file: {path} is no regular file", hint="name a file that can be written")
+            raise UsageError(f"--log-file: {path} is not a regular file", hint="name a file that can be written")
         try:
             if os.fstat(self._fd).st_mode & 0o077:  # it was there before
                 os.fchmod(self._fd, 0o600)
         except OSError as exc:
             os.close(self._fd)
             raise UsageError(
-                f"--log-file: {path} can be read by others, and cannot be closed to them: {exc.strerror}",
+                f"--log-file: others can read {path}, and its mode cannot be changed: {exc.strerror}",
                 hint="name a file of your own, or a new one",
             ) from None
 
@@ -82,7 +82,7 @@ class LogFile:
 
 
 class Handler(logging.Handler):
-    """Passes records to ``write``, after the level is known, and to ``file``."""
+    """Passes records to ``write`` as soon as the level is set, and to ``file``."""
 
     def __init__(self) -> None:
         super().__init__(level=0)
@@ -104,7 +104,7 @@ class Handler(logging.Handler):
                 self.write(f"[{record.levelname:<8}] {text}\n")
             if self.file is not None and record.levelno >= (self.shown if self.file.level is None else self.file.level):
                 self.file.write(record, text)
-        except Exception:  # a log line is never worth a crash
+        except Exception:  # a log line that cannot be written must not end the program
             self.handleError(record)
 
     def handleError(self, record: logging.LogRecord) -> None:
@@ -122,7 +122,7 @@ class Handler(logging.Handler):
             text += "\n" + logging.Formatter().formatException(record.exc_info)
         if self.redactor is not None:
             text = self.redactor.text(text)
-        # Further lines are indented, so that no text can imitate a log line.
+        # Continuation lines are indented, so that no text can imitate a log line.
         return escape(text).rstrip("\n").replace("\n", "\n    ")
 
 
@@ -133,7 +133,7 @@ def _to_stderr(text: str) -> None:
 
 
 def install() -> Handler:
-    """Makes the root logger write through our handler, which waits for ``configure``. Once per process."""
+    """Add our handler to the root logger, once per process. It buffers records until ``configure``."""
     root = logging.getLogger()
     for handler in root.handlers:
         if isinstance(handler, Handler):
@@ -150,7 +150,7 @@ def install() -> Handler:
 
 
 def configure(handler: Handler, level: str) -> None:
-    """Sets the level and writes buffered records. May be called again, to change the level."""
+    """Set the level and write buffered records. May be called again, to change the level."""
     handler.shown = number = level_number(level)
     if handler.file is not None and handler.file.level is not None:
         number = min(number, handler.file.level)

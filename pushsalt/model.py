@@ -23,7 +23,7 @@ class Secret(str):
 
 
 class Deferred(Secret):
-    """A placeholder for a value that is fetched when the target is used. Only the operator's files can have one.
+    """A placeholder for a value that is read when the target is used. Only files of the operator can have one.
 
     The same text from other sources is an ordinary text, which is not resolved.
     """
@@ -47,13 +47,15 @@ class SecretCommand(Deferred):
 
 
 class Asked(Deferred):
-    """A value that was asked for once for all targets; the text is ``passwd`` or ``sudo_password``."""
+    """A value that the operator types once for all targets; the text is ``passwd`` or ``sudo_password``."""
 
     __slots__ = ()
 
 
 class Explained(str):
-    """An error text in Salt's exact words, for machines; ``explanation`` is for people, with places and hint."""
+    """An error text in Salt's exact words, for programs. ``explanation`` is the text for people, with places and a
+    hint.
+    """
 
     explanation: str
 
@@ -67,12 +69,12 @@ class Explained(str):
 class Target:
     """One machine of the inventory with all settings merged (defaults < groups in order < host), or a managed resource.
 
-    ``timeout`` (seconds) bounds connecting; the job has its own. ``jump`` names inventory ids, the nearest to the
+    ``timeout`` (seconds) limits connecting; the job has its own limit. ``jump`` names inventory ids, the nearest to the
     controller first. Values that were not given are None, so that ~/.ssh/config can provide them.
     """
 
     id: str
-    #: ssh, local, offline, resource, or a plug-in of the kind
+    #: ssh, local, offline, resource, or the name of a transport plug-in
     transport: str = "ssh"
     host: str | None = None
     port: int | None = None
@@ -82,7 +84,7 @@ class Target:
     priv_passwd: Secret | None = None
     agent: bool = True
     sudo: bool = False
-    #: the program to become the other user, if ``sudo`` is set; None: sudo
+    #: the program that changes the user, if ``sudo`` is set; None: sudo
     become: BecomeMethod | None = None
     sudo_user: str | None = None
     sudo_password: Secret | None = None
@@ -103,7 +105,7 @@ class Target:
     manager: str = ""
     #: Of a resource that can run a shell: the command prefix on its manager with which a command runs inside.
     enter: tuple[str, ...] = ()
-    #: setting -> where it came from ("inventory.yaml:12 (group web)"), for people
+    #: setting -> its origin ("inventory.yaml:12 (group web)"), for people
     origin: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
@@ -118,7 +120,7 @@ class Target:
 
     @property
     def place(self) -> str:
-        """The name of the place of its runtime: a resource in which nothing can run is served by its manager."""
+        """The id of the target on which its runtime runs: of a resource in which no command can run, its manager."""
         return self.manager if self.resource and not self.enter else self.key
 
 
@@ -140,7 +142,7 @@ class Blob:
 
 @dataclass
 class Plan:
-    """What one target is sent to run: chunks in order, and what they will ask for, known in advance.
+    """The message that one target runs: chunks in order, and the files and templates that they are expected to need.
 
     ``files``      source URL with saltenv (``salt://a/b?saltenv=base``) -> digest
     ``templates``  key of a template call (thin.wire.template_key) -> digest of the rendered text
@@ -158,15 +160,15 @@ class Plan:
 
 @dataclass
 class TargetReturn:
-    """The one return of a target, in every case.
+    """The return of a target: there is exactly one for each, also for an error.
 
-    ``ret`` has Salt's shape (a dict of state returns, a function's value, a list of error texts) or the error object of
-    the contract. ``shape`` says which. ``phases`` has wall seconds by phase (connect, grains, render, send, run).
-    ``retcode`` is Salt's: of a command, its exit status. ``changes``: something changed or would change. ``events`` are
-    the events of states with ``fire_event`` and of the function ``event.send``, in order, as on Salt's event bus:
-    ``{"tag": text, "data": {"ret": the state's return}}``, or the data of the call. ``salt``: the version of the real
-    Salt whose module returned the value, if so. ``check``: the error of a batch check after the run. ``left``: the
-    run goes on on the target, and this is not its return.
+    ``ret`` has Salt's shape (a dict of state returns, a function's value, a list of error texts) or an error object.
+    ``shape`` says which. ``phases`` has wall-clock seconds by phase (connect, grains, render, send, run). ``retcode``
+    is Salt's: of a command, its exit status. ``changes``: something changed or would change. ``events`` are the events
+    of states with ``fire_event`` and of the function ``event.send``, in order, as on Salt's event bus: ``{"tag": text,
+    "data": {"ret": the state's return}}``, or the data of the call. ``salt``: the version of real Salt, if one of its
+    modules returned the value. ``check``: the error of a batch check after the run. ``left``: the run continues on the
+    target, and this is not its return.
     """
 
     id: str
@@ -182,9 +184,9 @@ class TargetReturn:
     changes: bool = False
     check: str = ""
     left: bool = False
-    #: the same without secrets, as observers got it, and the version of the redactor that made it
+    #: the redacted return, as observers got it, and the version of the redactor that made it
     hidden: tuple[int, Any] | None = field(default=None, compare=False, repr=False)
-    #: what the record has of it, if it was kept before the others (``pushsalt.run.observers``)
+    #: its recorded form, if it was recorded before other observers got it (``pushsalt.run.observers``)
     recorded: tuple[Any, ...] = field(default=(), compare=False, repr=False)
 
     @property

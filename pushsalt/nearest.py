@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def nearest(word: str, known: Iterable[str], n: int = 1, cutoff: float = 0.6) -> list[str]:
+def nearest(word: str, words: Iterable[str], n: int = 1, cutoff: float = 0.6) -> list[str]:
     """Up to ``n`` known words that are most similar to this one, the most similar first, then by name."""
-    import difflib  # only needed once something is wrong
+    import difflib  # only needed for error messages
 
-    # of equally similar words the last one wins
-    found = difflib.get_close_matches(word, sorted(known, reverse=True), n=2 * n, cutoff=cutoff)
+    # of equally similar words difflib prefers the last one
+    found = difflib.get_close_matches(word, sorted(words, reverse=True), n=2 * n, cutoff=cutoff)
     found.sort(key=lambda each: (-difflib.SequenceMatcher(None, each, word).ratio(), each))
     return found[:n]
 
 
-def misspelt(word: str, known: Iterable[str]) -> str:
+def misspelt(word: str, words: Iterable[str]) -> str:
     """The known word of which this one is probably a misspelling, or an empty text.
 
     A misspelling has one letter too many, missing, wrong, or two swapped; words of eight letters may have two such
     errors. Words of three letters are too short. The nearest word wins, of equal ones the first by name.
     """
-    long = [each for each in known if min(len(word), len(each)) > 3]
+    long = [each for each in words if min(len(word), len(each)) > 3]
     found = [(_slips(word, each), each) for each in long]
     near = [(slips, each) for slips, each in found if slips <= (2 if max(len(word), len(each)) > 7 else 1)]
     return min(near)[1] if near else ""
@@ -33,7 +33,7 @@ def squeezed(word: str) -> str:
 
 
 def _slips(one: str, other: str) -> int:
-    """Slips between two words, 3 for more than two: optimal string alignment."""
+    """The number of typing errors between two words, 3 for more than two (optimal string alignment distance)."""
     if abs(len(one) - len(other)) > 2:
         return 3
     before: list[int] = []

@@ -1,4 +1,4 @@
-"""The values of the configuration as the types of their options. What Salt takes for a type is taken."""
+"""Converts values of the configuration to the types of their options. All values that Salt accepts are accepted."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _SIZE: Final = re.compile(r"(\d+)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
 
 
 def _bytes(value: Any) -> int | None:
-    """A number of bytes: ``1073741824``, ``1GiB``, ``500 MB``; None for anything else, and for nothing."""
+    """A number of bytes: ``1073741824``, ``1GiB``, ``500 MB``; None for any other value, and for an empty one."""
     found = _SIZE.fullmatch(str(value).strip())
     if found is None or not int(found[1]):
         return None
@@ -81,14 +81,14 @@ def _number(value: Any) -> int | float | None:
 
 
 def _folders(option: Option, dirs: Any, where: Position, folder: Path) -> list[str]:
-    """Folders of one saltenv as absolute paths; globs are expanded as Salt does, one that matches nothing stays."""
+    """Folders of one saltenv as absolute paths; globs are expanded as Salt does; a glob without matches stays."""
     if dirs is None:
         return []
     items = dirs if isinstance(dirs, list) else [dirs]
     found: list[str] = []
     for item in items:
         if not isinstance(item, str) or not item:
-            raise ConfigError(f"`{option.name}` has an entry that is no path", hint=option.doc, where=where)
+            raise ConfigError(f"`{option.name}` has an entry that is not a path", hint=option.doc, where=where)
         path = absolute(folder, item)
         found += [str(each) for each in expand(path) or [path]]
     return found

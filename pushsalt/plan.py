@@ -1,6 +1,6 @@
 """The plan of one target's run: its chunks, and the files that they will need.
 
-File server and template renderer are arguments. Each file that is found here saves a round trip; other files (a source
+File server and template renderer are arguments. Each file that the plan has saves a round trip. Other files (a source
 computed by a slot, files of a custom state) are requested when the chunk runs.
 """
 
@@ -30,9 +30,9 @@ class Files(Protocol):
     def find(self, path: str, saltenv: str) -> Found | None: ...
 
 
-#: (source URL, saltenv, engine, context, defaults, chunk) -> the names that the target will say the template sees, and
-#: the rendered text; None when it can't be known before the run: it asks the target something, or it fails (the chunk
-#: will say so).
+#: (source URL, saltenv, engine, context, defaults, chunk) -> the variables of the template as the target will send
+#: them, and the rendered text. None if the text cannot be rendered before the run: the template calls the target, or it
+#: fails (then the chunk reports the error).
 Prerender = Callable[[str, str, str, Any, Any, Chunk], "tuple[dict[str, Any] | None, bytes] | None"]
 
 
@@ -66,7 +66,7 @@ def make_plan(
             plan.blobs[digest] = Blob(digest, found.size, path=found.path, place=where, open=found.open)
             wants.setdefault(digest, _destination(chunk))
             if chunk["fun"] == "managed":
-                break  # of a list, the first that exists is the one
+                break  # the first existing file of a list is used
     return plan, [[digest, path] for digest, path in wants.items()]
 
 
@@ -92,13 +92,13 @@ def tag(chunk: Mapping[str, Any]) -> str:
 
 
 def _destination(chunk: Chunk) -> str | None:
-    """The destination of a file, if it is literal: the target checks it before it asks for the bytes."""
+    """The destination of a file, if it is literal. The target looks for the bytes there before it asks for them."""
     name = chunk.get("name")
     return name if chunk["state"] == "file" and chunk["fun"] == "managed" and isinstance(name, str) else None
 
 
 def _sources(chunk: Chunk) -> Iterator[str]:
-    """``salt://`` files that this chunk names for itself; directories (file.recurse) are not among them."""
+    """The ``salt://`` files that this chunk names, without directories (file.recurse)."""
     if chunk["fun"] == "recurse":
         return
     for key in ("source", "sources", "source_hash", "name"):

@@ -1,4 +1,6 @@
-"""``cmd.*`` in ``__salt__`` of the controller's plug-ins: Salt calls these on the master, so they run here."""
+"""``cmd.*`` in ``__salt__`` of the controller's plug-ins: Salt runs them on the master, so they run on the
+controller.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from pushsalt.render.context import RunProgram
 
 
 def commands(run: RunProgram) -> dict[str, Callable[..., Any]]:
-    """The functions by name; they run programs by ``run``."""
+    """The functions by name; they start programs with ``run``."""
 
     def done(cmd: str | Sequence[str], options: Mapping[str, Any]) -> Completed:
         if not isinstance(cmd, str):

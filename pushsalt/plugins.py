@@ -1,12 +1,12 @@
 """Finds plug-ins of the controller by kind and name, and loads them on demand.
 
-A plug-in is one Python file with its name. They are searched in this order:
+A plug-in is a Python file; the file's name is that of the plug-in. These places are searched in this order:
 
 1. the folders of ``folders``: ``_<kind>`` or ``<kind>`` below each of ``module_dirs`` and of a master's
    ``extension_modules``, and ``_<kind>`` below each of ``file_roots:base``, which override built-in ones as in Salt;
-2. our own folder of the kind;
-3. entry points of installed distributions, group ``pushsalt.<kind>``: last, so that installing a package cannot replace
-   ``json``, say. Those of renderers are searched before our own.
+2. pushsalt's own folder of the kind;
+3. entry points of installed distributions, group ``pushsalt.<kind>``: last, so that an installed package cannot replace
+``json``, for example. Renderers are an exception: their entry points are searched before pushsalt's folder.
 
 Files are compiled from source each time, without ``__pycache__``.
 """
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of plug-ins. ``package`` has the shipped ones; ``salt`` is Salt's name of their folder.
+    """A kind of plug-ins. ``package`` is the package of the shipped ones, ``salt`` Salt's name of their folder.
 
     ``needs``: names that a plug-in must define. ``mixed``: the package has other modules too; plug-ins are those with
-    this function. ``installed_first``: entry points win over shipped ones. ``every_env``: they are read from
-    all saltenvs, as for minions: the configured one, base, the others.
+    this function. ``installed_first``: entry points override shipped ones. ``every_env``: they are read from all
+    saltenvs, as for minions, in the order: the configured one, base, the others.
     """
 
     package: str
@@ -70,7 +70,7 @@ KINDS: Final[Mapping[str, Kind]] = {
 
 
 def folders(kind: str, opts: Mapping[str, Any]) -> tuple[Path, ...]:
-    """The folders that a configuration names for plug-ins of this kind; not all of them need to be there."""
+    """The configured folders for plug-ins of this kind. Some may not exist."""
     salt = KINDS[kind].salt
     tops = list(opts.get("module_dirs") or ())
     if opts.get("extension_modules") and not KINDS[kind].every_env:  # a minion's folder has synchronised modules
@@ -84,7 +84,7 @@ def folders(kind: str, opts: Mapping[str, Any]) -> tuple[Path, ...]:
 
 
 def names(kind: str, folders: Sequence[Path] = ()) -> list[str]:
-    """All names of this kind, sorted. Only the package of shipped ones is imported."""
+    """All names of this kind, sorted. No plug-in is imported, only the package of the shipped ones."""
     found = {path.stem for folder in folders for path in files(folder)}
     found.update(_entry_points(kind))
     found.update(_own(kind))
@@ -92,7 +92,7 @@ def names(kind: str, folders: Sequence[Path] = ()) -> list[str]:
 
 
 def files(folder: Path) -> list[Path]:
-    """name -> file, for plug-ins in a folder, without lock files of editors and dangling links."""
+    """The files of plug-ins in a folder, without lock files of editors and dangling links."""
     found = sorted(folder.glob("*.py")) if folder.is_dir() else []
     return [path for path in found if not path.name.startswith(".") and path.is_file()]
 
@@ -103,13 +103,13 @@ def text_of(path: Path) -> str:
         return regular.read_text(path, "replace")
     except OSError as exc:
         text = f"the plug-in cannot be read: {exc.strerror or exc}"
-        raise ConfigError(text, hint="check its permissions, or take it out", where=Position(str(path))) from exc
+        raise ConfigError(text, hint="check its permissions, or remove it", where=Position(str(path))) from exc
 
 
 def load(kind: str, name: str, folders: Sequence[Path] = (), dunders: Mapping[str, Any] | None = None) -> ModuleType:
     """The plug-in's module. Raises ConfigError, with a suggestion, if it is unknown, or if it cannot be loaded.
 
-    With ``dunders`` (Salt's globals that differ by target) a user's file is loaded each time, with these globals.
+    With ``dunders`` (Salt's globals that differ by target) a user's file is loaded at each call, with these globals.
     """
     if name.isidentifier() and not name.startswith("_"):
         for folder in folders:
@@ -156,14 +156,14 @@ def installed_file(kind: str, name: str) -> Path | None:
 
 
 def place_of(module: ModuleType, exc: BaseException) -> Position | None:
-    """Where in the file of a plug-in something went wrong; None where it was elsewhere."""
+    """The position in a plug-in's file at which an exception was raised; None if it was raised elsewhere."""
     path = Path(module.__file__ or "")
     line = _line_of(exc, path)
     return None if line is None else Position(str(path), line)
 
 
 def blamed(exc: BaseException) -> str:
-    """``" (path:line)"`` of the plug-in's file in which something was raised; empty where none of the user's was."""
+    """``" (path:line)"`` in the user's plug-in file that raised the exception; empty if none did."""
     found, trace = "", exc.__traceback__
     while trace is not None:
         name = str(trace.tb_frame.f_globals.get("__name__") or "")
@@ -238,7 +238,9 @@ def _entry_points(kind: str) -> Mapping[str, EntryPoint]:
 
 
 def mentioned(*groups: str) -> bool:
-    """Whether an installed distribution may have this group; ten times as fast as importlib.metadata."""
+    """Whether an installed distribution may have entry points of this group; ten times as fast as
+    importlib.metadata.
+    """
     found = _groups(tuple(sys.path))
     return found is None or not found.isdisjoint(groups)
 
@@ -248,7 +250,7 @@ _GROUP: Final = re.compile(rb"^\s*\[\s*([\w.]+)\s*\]", re.MULTILINE)
 
 @cache
 def _groups(places: tuple[str, ...]) -> frozenset[str] | None:
-    """All groups of entry points; None where importlib.metadata has to look. One look for all kinds."""
+    """All groups of entry points, read once for all kinds; None if only importlib.metadata can read them."""
     found: set[str] = set()
     for folder in places:
         try:
@@ -268,7 +270,7 @@ def _groups(places: tuple[str, ...]) -> frozenset[str] | None:
 
 
 def _from_entry_point(kind: str, name: str, dunders: Mapping[str, Any] | None = None) -> ModuleType:
-    """The module of an entry point; with ``dunders`` its file is loaded each time, like one in a folder."""
+    """The module of an entry point; with ``dunders`` its file is loaded at each call, like one in a folder."""
     point = _entry_points(kind)[name]
     file = installed_file(kind, name) if dunders is not None else None
     if file is not None:
@@ -280,11 +282,11 @@ def _from_entry_point(kind: str, name: str, dunders: Mapping[str, Any] | None = 
         line = _line_of(exc, file) if file is not None else None
         raise ConfigError(
             f"the plug-in {name!r} ({point.value}) cannot be loaded: {type(exc).__name__}: {exc}",
-            hint="reinstall or remove the distribution that brings it",
+            hint="reinstall or remove the distribution that provides it",
             where=Position(str(file), line) if line is not None else None,
         ) from exc
     if not isinstance(module, ModuleType):
-        raise ConfigError(f"the plug-in {name!r} ({point.value}) is no module", hint="its entry point must name one")
+        raise ConfigError(f"the plug-in {name!r} ({point.value}) is not a module", hint="its entry point must be one")
     _check(kind, module)
     _installed_modules.add(module.__name__)
     return module
@@ -294,8 +296,8 @@ def _check(kind: str, module: ModuleType) -> None:
     missing = [name for name in KINDS[kind].needs if not hasattr(module, name)]
     if missing:
         raise ConfigError(
-            f"the plug-in cannot be loaded: it has no `{missing[0]}`, which one of the kind {kind} needs",
-            hint="docs/extending.md says what each kind must have",
+            f"the plug-in cannot be loaded: it has no `{missing[0]}`, which the kind {kind} requires",
+            hint="docs/extending.md lists what each kind must define",
             where=Position(str(module.__file__)),
         )
 
@@ -312,7 +314,7 @@ def _from_file(kind: str, path: Path, dunders: Mapping[str, Any] | None = None, 
         return _files[key]
     from thin import compat
 
-    compat.install()  # `salt.*`, unless there is a real one
+    compat.install()  # `salt.*`, unless real Salt is installed
     # the folder is a part of the name: two projects in one process may both have a plug-in of this name
     folder = hashlib.sha256(os.fsencode(path.parent)).hexdigest()[:12]
     module = ModuleType(f"pushsalt_plugins.{kind}.{folder}.{path.stem}")
@@ -323,7 +325,7 @@ def _from_file(kind: str, path: Path, dunders: Mapping[str, Any] | None = None, 
     except (Exception, SystemExit) as exc:  # a user's file may raise anything
         raise ConfigError(
             f"the plug-in cannot be loaded: {type(exc).__name__}: {exc}",
-            hint="correct the file, or take it out of the plug-ins' folder",
+            hint="correct the file, or remove it from the plug-ins' folder",
             where=Position(str(path), _line_of(exc, path)),
         ) from exc
     for dunder, value in (dunders or {}).items():  # override those of the file; its __opts__ are defaults
@@ -339,7 +341,7 @@ def _from_file(kind: str, path: Path, dunders: Mapping[str, Any] | None = None, 
 
 
 def _line_of(exc: BaseException, path: Path) -> int | None:
-    """The line in that file where it went wrong."""
+    """The line in this file at which the exception was raised."""
     if isinstance(exc, SyntaxError) and exc.filename == str(path):
         return exc.lineno
     line, trace = None, exc.__traceback__

@@ -21,16 +21,16 @@ def private_dir(path: _AnyPath) -> _AnyPath:
         _make(Path(path))
         found = os.lstat(path)
     if not stat.S_ISDIR(found.st_mode):
-        raise NotADirectoryError(f"{path} is no folder")
+        raise NotADirectoryError(f"{path} is not a folder")
     if found.st_uid != os.geteuid():
         raise PermissionError(f"{path} belongs to another user")
     if found.st_mode & 0o022:
-        raise PermissionError(f"{path} can be written to by others (mode {stat.S_IMODE(found.st_mode):04o})")
+        raise PermissionError(f"others can write to {path} (mode {stat.S_IMODE(found.st_mode):04o})")
     return path
 
 
 def _make(path: Path) -> None:
-    """The folder and its missing parents."""
+    """Create a folder and its missing parents."""
     missing = []
     while not path.exists():
         missing.append(path)

@@ -1,4 +1,4 @@
-"""Finds and hides the bodies of private keys in PEM, wherever they stand."""
+"""Finds private keys in PEM within any text, and masks their bodies."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import string
 
 from pushsalt.counterparts import MASK
 
-#: in each text with a private key
+#: contained in each text with a private key
 IN_KEYS = "PRIVATE KEY-----"
-#: a private key in PEM: its begin, and its body up to its end, also where that is cut off
+#: a private key in PEM: its first line, and its body up to the last line; the key may be cut off
 KEY = re.compile(
     r"(-----BEGIN ((?:[A-Z0-9]+ )*PRIVATE KEY)-----)"
     r"(?:(?:(?!-----BEGIN ).)+?(?=-----END \2-----)|(?:(?:\\[rn]|[\s+-])*[A-Za-z0-9+/=]{16,}(?![^\s\\]))+)",
@@ -18,12 +18,12 @@ KEY = re.compile(
 
 
 def hide_keys(text: str) -> str:
-    """The text with MASK for the lines of each private key."""
+    """The text with MASK in place of the body of each private key."""
     return KEY.sub(_without_body, text) if IN_KEYS in text else text
 
 
 def _without_body(found: re.Match[str]) -> str:
-    """A private key with MASK for its lines; in a diff, with the sign of the last one."""
+    """A private key with MASK in place of its body; in a diff, the sign of the last line is kept."""
     body = found[0][len(found[1]) :]
     end = "\n" if "\n" in body else "\\n" if "\\n" in body else ""
     if not end:

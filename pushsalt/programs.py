@@ -17,11 +17,11 @@ from pushsalt.model import Completed
 if TYPE_CHECKING:
     import subprocess
 
-#: Seconds for one program; targets wait for it.
+#: Time limit of one program in seconds; targets wait for it.
 TIMEOUT: Final = 120.0
-#: Seconds without output after which the program's end is checked.
+#: Seconds without output after which it is checked whether the program has ended.
 _LOOK: Final = 0.2
-#: Most bytes of the output of an inventory program.
+#: Limit of the output of an inventory program in bytes.
 MAX_BYTES: Final = 64 * 1024 * 1024
 _waiting_threads: Final[set[int]] = set()
 
@@ -36,9 +36,9 @@ def holds_this_thread() -> bool:
 def run_program(argv: Sequence[str], *, input: bytes = b"", terminal: bool = False) -> Completed:
     """Run a program to its end. Raises OSError if it cannot be started, TimeoutError if it was killed.
 
-    ``terminal``: it may ask a person.
+    ``terminal``: the program may ask the operator.
     """
-    import subprocess  # every command pays for what is imported above
+    import subprocess  # imported late, since every command imports this module
 
     with _running(argv, stdin=subprocess.PIPE, terminal=terminal) as process:
         try:
@@ -50,10 +50,11 @@ def run_program(argv: Sequence[str], *, input: bytes = b"", terminal: bool = Fal
 
 @contextlib.contextmanager
 def _running(argv: Sequence[str], *, stdin: int, terminal: bool) -> Iterator[subprocess.Popen[bytes]]:
-    """A program that ends with this process, however that ends, and is killed when the block is left early.
+    """A running program, as a context.
 
-    So do the programs that it has started, unless it needs the ``terminal``: in a session of its own it has none. Where
-    the kernel can, it kills them when this process closes its end of a pipe.
+    It is killed when the block is left early, and when this process ends in any way. Programs that it started are
+    killed too, unless it needs the ``terminal``, which a separate process session would not have. If possible the
+    kernel kills them, when this process closes its end of a pipe.
     """
     import subprocess
 
@@ -78,14 +79,16 @@ def _running(argv: Sequence[str], *, stdin: int, terminal: bool) -> Iterator[sub
                     with contextlib.suppress(OSError):
                         os.killpg(process.pid, signal.SIGKILL)
                 raise
-            _tie(life, None)  # what it has left in the background may go on
+            _tie(life, None)  # processes that it left in the background may continue
     finally:
         os.close(life)
         os.close(kept)
 
 
 def _tie(life: int, owner: int | None) -> None:
-    """Have the kernel kill the owner (a process, or a group if negative) when the other end of the pipe is closed."""
+    """Make the kernel kill ``owner`` (a process, or a process group if negative) when the other end of the pipe is
+    closed.
+    """
     if sys.platform != "linux":
         return
     import fcntl
@@ -94,7 +97,7 @@ def _tie(life: int, owner: int | None) -> None:
     if owner is None:
         fcntl.fcntl(life, fcntl.F_SETFL, flags & ~os.O_ASYNC)
         return
-    with contextlib.suppress(OSError):  # it has ended already
+    with contextlib.suppress(OSError):  # the process has ended already
         fcntl.fcntl(life, fcntl.F_SETOWN, owner)
         fcntl.fcntl(life, fcntl.F_SETSIG, signal.SIGKILL)
         fcntl.fcntl(life, fcntl.F_SETFL, flags | os.O_ASYNC)
@@ -107,8 +110,8 @@ def trusted_program(path: Path) -> Path:
     is_open = status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022
     if is_open and not Trust(working_folder(), os.environ, []).names(program):
         raise InventoryError(
-            f"{path} is a program that others can change, and is not run",
-            hint="it must belong to you or root, and nobody else may write to it (chmod go-w);"
+            f"{path} is not run, since others can change this program",
+            hint="it must belong to you or root, and others must not be able to write to it (chmod go-w);"
             f" if you trust it: PUSHSALT_TRUST={path.parent}",
         )
     return program
@@ -128,14 +131,14 @@ def list_inventory(path: Path) -> str:
     if done.code != 0:
         said = done.err.decode("utf-8", "replace").strip().splitlines()
         why = f": {said[-1]}" if said else ""
-        raise InventoryError(f"{path} --list ended with {done.code}{why}", hint="run it yourself with --list")
+        raise InventoryError(f"{path} --list ended with exit code {done.code}{why}", hint="run it yourself with --list")
     if len(done.out) > MAX_BYTES:
         raise InventoryError(f"{path} --list prints more than {MAX_BYTES // 2**20} MiB", hint="have it print less")
     return done.out.decode("utf-8", "replace")
 
 
 def bounded(argv: Sequence[str], most: int, seconds: float) -> Completed:
-    """Run a program to its end, or until it has printed more than ``most`` bytes; the end of stderr is kept.
+    """Run a program to its end, or until it has printed more than ``most`` bytes. Only the end of stderr is returned.
 
     Raises OSError if it cannot be started, TimeoutError if it was killed.
     """
@@ -158,7 +161,7 @@ def bounded(argv: Sequence[str], most: int, seconds: float) -> Completed:
                 left = end - time.monotonic()
                 ready = waiting.select(min(max(0.0, left), _LOOK))
                 if not ready and process.poll() is not None:
-                    break  # a child, such as ssh with ControlPersist, still has its output open
+                    break  # a child process, such as ssh with ControlPersist, still has the output open
                 if not ready and left <= 0:
                     raise TimeoutError(f"{argv[0]} did not end in {seconds:g} seconds")
                 for key, _ in ready:

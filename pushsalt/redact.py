@@ -1,19 +1,20 @@
 """Redacts secrets by their value in all shown text: logs, diffs, errors, job output.
 
 A ``Redactor`` collects values during a run: secrets of the inventory, decrypted values, and pillar values whose key
-matches ``secret_keys``. It finds them in any text, also in the notations of JSON, URLs, shells and base64 (with line
-breaks too), and multi-line ones (keys) line by line. On the other side of a diff, the former secret is hidden, too
+matches ``secret_keys``. It finds them in any text, also in the notations of JSON, URLs, shells and base64 (also with
+line breaks), and each line of multi-line values (keys). On the other side of a diff, the former secret is hidden, too
 (``counterparts``).
 
-Not hidden, since that would make too much text unreadable: values shorter than SHORTEST, plain numbers, common words
-(``admin``, ``password``), and values that the same pillar has as a key or as a user name. Values of up to WHOLE_WORD
-characters are hidden as whole words only. Keys, ids and names of returns are used by programs: in them, secrets are
-only hidden if they are commands or URLs, except short words without a digit, which may be names of users or packages.
-A *path* below a key like ``private_key`` is the place of a secret, and not secret; neither are public keys,
-certificates and ``sdb://`` URIs.
+Some values are not hidden, since too much text would become unreadable: values shorter than SHORTEST, numbers, common
+words (``admin``, ``password``), and values that are also a key or a user name in the same pillar. Values of up to
+WHOLE_WORD characters are hidden as whole words only. Programs use the keys, ids and names of returns, so secrets in
+these are only hidden if the key, id or name is a command or a URL. There, short words without a digit stay, since they
+may be names of users or packages. A *path* below a key like ``private_key`` is the place of a secret, and is not
+hidden; nor are public keys, certificates and ``sdb://`` URIs.
 
-The password in a URL (``https://user:password@host``) and the body of a private key in PEM are always hidden, by their
-place. Only a text that is the whole return of a function keeps a private key (``answer``): it was asked for.
+The password in a URL (``https://user:password@host``) and the body of a private key in PEM are always hidden, whatever
+their value. Only in a text that is the whole return of a function a private key is shown (``answer``), since it was
+requested.
 """
 
 from __future__ import annotations
@@ -72,11 +73,12 @@ WHOLE_WORD = 8
 LINE_SHORTEST = 10
 #: In base64, the lines of longer secrets are found by decoding, not by their forms.
 MANY_LINES = 100
-#: Texts of more characters are not remembered.
+#: Redacted texts with more characters are not cached.
 LONG = 64 * 1024
-#: So many texts are remembered with what became of them.
+#: Number of cached texts.
 CACHE_LIMIT = 100_000
-#: base64 of a value within other text has other characters at its ends; what stays fixed is this long for SHORTEST.
+#: In the base64 of a longer text, the characters at a value's ends depend on its neighbours; for a value of length
+#: SHORTEST this number of characters does not.
 _B64_SHORTEST = 7
 
 _COMMON = frozenset(
@@ -94,20 +96,21 @@ _PATH = re.compile(r"(?:salt://|~/|/(?:etc|var|usr|opt|srv|home|root|run|tmp|mnt
 _PUBLIC = re.compile(
     r"(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-\S+|sk-\S+) AAAA|-----BEGIN [A-Z0-9 ]*(?:PUBLIC KEY|CERTIFICATE)"
 )
-#: A URL up to its password, and that. It begins with what is rare: texts are long, and a target may have made them.
+#: The part of a URL before its password, and the password. The pattern begins with rare characters, since texts from
+#: targets may be long.
 _LOGIN = re.compile(r"""(://[^\s/:@'"<>\\()\[\]{}]*:)([^\s/@'"<>\\]+)(?=@)""")
 #: base64, also if programs break it into lines; no such character precedes it
 _B64 = re.compile(
     r"(?<![\w+/=])[A-Za-z0-9+/]{16,}={0,2}(?:(?:[ \t\r]*\n|\\n)[ \t]*[+-]?[A-Za-z0-9+/]+={0,2}(?=\s|\\n|\Z))*"
 )
-#: so often may something be encoded
+#: most levels of nested base64
 _DEEPEST = 3
 #: text before a short secret that ends with a letter or digit and is not part of a word
 _ESCAPE = re.compile(r"(?:\\[abefnrtv]|%[0-9A-Fa-f]{2}|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\x1b\[[0-9;]*[mK])\Z")
-#: what a user, a package, an SLS may be called; and a key, an id, a path: no command, no URL
+#: names of users, packages and SLS; and keys, ids and paths, but not commands and URLs
 _NAME = re.compile(r"[A-Za-z_][\w.@-]{0,31}\Z")
 _IDENTIFIER = re.compile(r"(?!.*://)[\w.@/:+~,-]*\Z")
-#: where a character of another kind follows; a random value has many
+#: changes between lower case, upper case and digits; a random value has many
 _TURN = re.compile(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[0-9]|(?<=[0-9])[A-Za-z]")
 _MOST_TURNS = 3
 #: keys of a state's return whose values are names
@@ -115,18 +118,16 @@ _NAMED = frozenset(("__id__", "__sls__", "name"))
 #: keys of pillar whose values are names
 _NAMES = frozenset(("user", "username", "users", "name", "login", "owner", "group", "groups", "account", "role"))
 _PERCENT = re.compile("%[0-9A-F]{2}")
-#: between module, id, name and function in the key of a state's return
+#: separates module, id, name and function in the key of a state's return
 TAG_SEPARATOR = "_|-"
 _ARMOUR = re.compile(r"-----(BEGIN|END) [A-Z0-9 ]+-----\Z")
 
-#: types of values without text in them, which most values of returns have
+#: types that contain no text; most values in returns have one of them
 _WITHOUT_TEXT = frozenset((type(None), bool, int, float))
 
 
 class Redactor:
-    """The values to hide, and their replacement. Without values it costs nothing; any thread may add values at any
-    time.
-    """
+    """Replaces secret values. Without values it takes no time; any thread may add values at any time."""
 
     def __init__(self, secret_keys: Iterable[str] = SECRET_KEYS) -> None:
         self._keys = frozenset(str(pattern).lower().replace("-", "_") for pattern in secret_keys)
@@ -134,11 +135,11 @@ class Redactor:
         self._values: set[tuple[str, bool]] = set()
         #: first SHORTEST characters -> the forms that begin with them
         self._forms: dict[str, _Forms] = {}
-        #: the same of those that are hidden in commands and URLs that are names
+        #: the same for secrets that are hidden in names that are commands or URLs
         self._in_commands: dict[str, _Forms] = {}
         self._known: dict[str, str] = {}
         self._known_names: dict[str, str] = {}
-        #: of how many beginnings the pattern of ``_likely`` was made, and the pattern
+        #: the number of keys of ``_forms`` when the pattern of ``_likely`` was made, and the pattern
         self._seen: tuple[int, re.Pattern[str]] | None = None
         self._lock = threading.Lock()
 
@@ -151,16 +152,16 @@ class Redactor:
         return name in self._keys or (name not in _NO_SECRETS and self._fits(name) is not None)
 
     def add(self, value: Any) -> None:
-        """A secret: a text, or all texts within a structure (decrypted pillar). Other types are left alone."""
+        """Add a secret: a text, or all texts in a structure (decrypted pillar). Other types are ignored."""
         for text in texts(value):
             self._add(text)
 
     @property
     def version(self) -> int:
-        """A number that grows with each secret: what was redacted at the same one need not be redacted again."""
+        """A number that grows with each secret. Data that was redacted at this version need not be redacted again."""
         return len(self._values)
 
-    def known(self) -> list[str]:
+    def secrets(self) -> list[str]:
         """The secrets that were added, for a plan file."""
         return sorted({value for value, _ in self._values})
 
@@ -200,7 +201,7 @@ class Redactor:
 
     def _add(self, given: str) -> None:
         value = given.strip()
-        anywhere = len(given) > WHOLE_WORD  # counted with white space, which a program may have stripped
+        anywhere = len(given) > WHOLE_WORD  # lengths include white space, which a program may have stripped
         if (value, anywhere) in self._values or not _worth_hiding(value):
             return
         pieces = [value]
@@ -215,25 +216,25 @@ class Redactor:
                     for form in set(_base64(piece)) if len(pieces) <= MANY_LINES else ():
                         table.setdefault(form[:SHORTEST], _Forms()).add(form, True)
             self._values.add((value, anywhere))
-            self._known, self._known_names = {}, {}  # after the forms, so that results in the new caches use all forms
+            self._known, self._known_names = {}, {}  # after the forms, so that new entries use all of them
 
     def text(self, text: str) -> str:
-        """``text`` with every secret replaced by MASK."""
+        """``text`` in which MASK replaces each secret."""
         hidden = self._encoded(text, _DEEPEST) if self._forms else text
         hidden = hide_keys(_hide_logins(hidden))
         return text if hidden == text else hide_counterparts(hidden)
 
     def _encoded(self, text: str, depth: int) -> str:
-        """The text without secrets, and without base64 of texts with secrets."""
+        """The text without secrets, also without those in its base64 parts."""
         hidden = hide_keys(self._by_value(text, self._forms))
         return _B64.sub(lambda found: self._block(found[0], depth), hidden)
 
     def _block(self, block: str, depth: int) -> str:
-        """base64, hidden whole where it has a secret; in a diff each line has a sign before it."""
+        """A part in base64, completely hidden if it has a secret. In a diff, each of its lines begins with a sign."""
         lines = [line.strip() for line in block.replace("\\n", "\n").split("\n")]
         for joined in dict.fromkeys(("".join(lines), "".join(line[line[:1] in "+-" :] for line in lines))):
             plain = ""
-            with contextlib.suppress(ValueError):  # of a diff with its signs
+            with contextlib.suppress(ValueError):  # in a diff, with its signs
                 plain = base64.b64decode(joined[: len(joined) // 4 * 4]).decode("utf-8", "replace")
             found = len(lines) > 1 and self._by_value(joined, self._forms) != joined
             if found or (depth and self._encoded(plain, depth - 1) != plain):
@@ -241,7 +242,7 @@ class Redactor:
         return block
 
     def name(self, text: str) -> str:
-        """A key, an id or a name; only within commands and URLs are secrets replaced, but for short words."""
+        """A key, an id or a name. Only in commands and URLs secrets are replaced, except short words."""
         if _IDENTIFIER.match(text):
             return text
         return _cached(self._known_names, text, self._hidden_name)
@@ -259,7 +260,7 @@ class Redactor:
         done: list[str] = []
         at = shown = 0
         last = len(text) - SHORTEST
-        likely = self._likely() if len(text) > LONG else None  # of all: some too many for names
+        likely = self._likely() if len(text) > LONG else None  # from all secrets: for names some places too many
         while at <= last:
             if likely is not None:
                 match = likely.search(text, at)
@@ -278,7 +279,7 @@ class Redactor:
         return "".join((*done, text[shown:])) if done else text
 
     def _likely(self) -> re.Pattern[str]:
-        """Finds where a secret may begin, by the characters that any has at each of its first places."""
+        """A pattern for the possible beginnings of secrets, from the characters at each of their first positions."""
         prefixes = list(self._forms)
         if self._seen is None or self._seen[0] != len(prefixes):
             classes = ({prefix[place] for prefix in prefixes} for place in range(SHORTEST))
@@ -287,12 +288,11 @@ class Redactor:
         return self._seen[1]
 
     def data(self, value: Any) -> Any:
-        """``value`` with secrets replaced in all texts, in keys by the rules of ``name``; parts without are not
-        copied."""
+        """``value`` with secrets replaced in all texts, in keys as by ``name``; other parts are not copied."""
         return self._data(value)
 
     def answer(self, value: Any) -> Any:
-        """The return of a function, as ``data``; if it is a text, private keys in it were asked for, and are shown."""
+        """The return of a function, redacted as by ``data``; a text may show private keys, which were requested."""
         if not isinstance(value, str) or IN_KEYS not in value:
             return self._data(value)
         parts, at = [], 0
@@ -355,24 +355,24 @@ class Redactor:
 def _cached(cache: dict[str, str], text: str, hide: Callable[[str], str]) -> str:
     """The redacted text, cached.
 
-    The returns of a fleet repeat the same few texts; long ones are not kept.
+    Returns of many targets repeat a few texts. Long texts are not cached.
     """
-    known = None if len(text) > LONG else cache.get(text)
-    if known is None:
-        known = hide(text)
+    hidden = None if len(text) > LONG else cache.get(text)
+    if hidden is None:
+        hidden = hide(text)
         if len(text) <= LONG:
             if len(cache) > CACHE_LIMIT:
                 cache.clear()
-            cache[text] = known
-    return text if known == text else known
+            cache[text] = hidden
+    return text if hidden == text else hidden
 
 
 class _Forms:
-    """Forms with the same beginning, by length, so that ten thousand similar passwords cost no more than a few."""
+    """Forms with the same beginning, as sets by length, so that many similar passwords take no longer than a few."""
 
     def __init__(self) -> None:
         self._of_length: dict[int, set[str]] = {}
-        #: those of up to WHOLE_WORD characters that are hidden within words too
+        #: forms of up to WHOLE_WORD characters that are also hidden inside words
         self._anywhere: set[str] = set()
         self._lengths: tuple[int, ...] = ()
 
@@ -380,9 +380,9 @@ class _Forms:
         length = len(form)
         if anywhere and length <= WHOLE_WORD:
             self._anywhere.add(form)
-        known = self._of_length.get(length)
-        if known is not None:
-            known.add(form)
+        forms = self._of_length.get(length)
+        if forms is not None:
+            forms.add(form)
             return
         self._of_length[length] = {form}
         self._lengths = tuple(sorted(self._of_length, reverse=True))  # after the set, since readers use both
@@ -407,22 +407,22 @@ def _is_part_of_a_word(text: str, at: int, end: int) -> bool:
 
 
 def is_name(value: str) -> bool:
-    """Whether a user, a package or an SLS may be called so."""
+    """Whether a text may be the name of a user, a package or an SLS."""
     return bool(_NAME.match(value)) and len(_TURN.findall(value)) <= _MOST_TURNS
 
 
 def _is_short_name(value: str) -> bool:
-    """Whether a value may be an ordinary word in a command, which most passwords are not."""
+    """Whether a value may be an ordinary word in a command; few passwords are."""
     return len(value) <= WHOLE_WORD and is_name(value) and not any(map(str.isdigit, value))
 
 
 def has_mask(data: Any) -> bool:
-    """Whether something in a structure is hidden, by whomever."""
+    """Whether a structure contains a mask, of pushsalt or of another program."""
     return any(MASK in text for text in texts(data))
 
 
 def _names(pillar: Any, named: bool = False) -> Iterator[str]:
-    """Keys, and values of keys for names; a value of a secret's key may be a key, too."""
+    """All keys of a pillar, and the values of keys such as ``user``."""
     match pillar:
         case Mapping():
             for key, value in pillar.items():
@@ -440,12 +440,12 @@ def _hide_logins(text: str) -> str:
 
 
 def _is_open(value: str) -> bool:
-    """Whether a value of a secret's key is not secret: a path, or public data."""
+    """Whether a value below a secret key is not secret: a path, or public data."""
     return bool(_PATH.match(value) or (_PUBLIC.match(value) and "PRIVATE" not in value))
 
 
 def _is_ordinary(line: str) -> bool:
-    """Whether a line of a secret is in many other texts: ``enabled = true``, the first line of a key."""
+    """Whether a line of a secret also occurs in many other texts: ``enabled = true``, the first line of a key."""
     return bool(_ARMOUR.match(line)) or all(_NUMBER.match(w) or w.lower() in _COMMON for w in _WORD.findall(line))
 
 
@@ -455,7 +455,7 @@ def _worth_hiding(value: str) -> bool:
 
 
 def _forms(value: str) -> Iterator[str]:
-    """The ways in which programs write ``value`` into their output."""
+    """The notations in which programs print ``value``."""
     yield value
     if value.isascii() and value.isalnum():
         return
@@ -465,8 +465,8 @@ def _forms(value: str) -> Iterator[str]:
     yield json.dumps(value)[1:-1].replace("/", "\\/")  # PHP
     yield repr(value)[1:-1]
     whole = quote(data, safe="")
-    marks = re.sub("%(21|27|28|29|2A)", lambda found: chr(int(found[1], 16)), whole)  # of JavaScript
-    for quoted in {whole, whole.replace("%2F", "/"), marks, whole.replace("%20", "+")} - {value}:
+    unescaped = re.sub("%(21|27|28|29|2A)", lambda found: chr(int(found[1], 16)), whole)  # of JavaScript
+    for quoted in {whole, whole.replace("%2F", "/"), unescaped, whole.replace("%20", "+")} - {value}:
         yield quoted
         yield _PERCENT.sub(lambda found: found[0].lower(), quoted)
     yield html.escape(value)
@@ -477,10 +477,10 @@ def _forms(value: str) -> Iterator[str]:
 
 
 def _base64(value: str) -> Iterator[str]:
-    """The parts of base64 that any text with ``value`` has."""
+    """The parts that the base64 of any text with ``value`` contains, one for each offset."""
     data = value.encode("utf-8", "surrogateescape")
     for code in (base64.standard_b64encode, base64.urlsafe_b64encode):
-        # For each of the three offsets in a group of three bytes, without characters that depend on neighbours.
+        # One part for each offset in a group of three bytes, without characters that depend on neighbours.
         for shift in range(3):
             encoded = code(b"\0" * shift + data).decode("ascii")
             start = -(-shift * 8 // 6)

@@ -1,4 +1,6 @@
-"""Opens regular files: a named pipe or a device in place of one is an error at once, and nothing waits."""
+"""Opens regular files. A named pipe or a device in place of one is an error at once, so the program never waits for
+it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ _KINDS = {
 def descriptor_of(path: str | Path, flags: int = 0) -> int:
     """A descriptor for reading a regular file; ``flags`` as ``O_NOFOLLOW``. Raises OSError, also for other files."""
     path = Path(path)
-    refuse(path, path.lstat() if flags & os.O_NOFOLLOW else path.stat())  # to open a device may do something already
+    refuse(path, path.lstat() if flags & os.O_NOFOLLOW else path.stat())  # opening a device may have an effect already
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
     try:
         refuse(path, os.fstat(descriptor))

@@ -18,30 +18,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
-#: Renderers for text that is no file of the operator: none of them runs Python of the text.
+#: Renderers for text that is not a file of the operator: none of them runs Python code of the text.
 DATA_ENGINES: Final = frozenset({"jinja", "yaml", "json"})
 
 
-#: The renderer that is plain Python. Whoever may use it may bring plug-ins of the controller too.
+#: The renderer of plain Python. A source that may use it may also have plug-ins of the controller.
 PYTHON: Final = "py"
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The only renderers that files of one source may use. ``source`` names that to people: a git remote."""
+    """The only renderers that files of one source may use. ``source``: the source in words for people, such as a git
+    remote.
+    """
 
     engines: frozenset[str]
     source: str
 
     @property
     def runs_python(self) -> bool:
-        """Whether Python of the source may run on the controller: its renderers, external pillars, functions."""
+        """Whether Python code of the source may run on the controller: its renderers, external pillars, functions."""
         return PYTHON in self.engines
 
     def hint(self, name: str) -> str:
-        """How to allow one more renderer."""
+        """A hint for people: how to allow one more renderer."""
         there = ", ".join(sorted(self.engines)) or "none"
-        return f"if you trust it with this machine, add {name} to `renderers` of {self.source} (there are: {there})"
+        return f"if this machine may run its code, add {name} to `renderers` of {self.source} (allowed now: {there})"
 
 
 class Trusted(str):
@@ -59,7 +61,7 @@ class Trusted(str):
         return self
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("trust does not travel: the other side decides again")
+        raise TypeError("trusted text cannot be pickled: the receiving process decides about trust")
 
 
 class Foreign(str):
@@ -92,7 +94,7 @@ def engines_for(text: Template) -> frozenset[str] | None:
 
 
 def limit_of(source: object) -> Limit | None:
-    """The limit of a text, or of a file that a file server found; those of users' own backends know of none."""
+    """The limit of a text, or of a file that a file server found; None without one, as with users' own backends."""
     found = getattr(source, "limit", None)
     return found if isinstance(found, Limit) else None
 

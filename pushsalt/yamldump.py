@@ -13,7 +13,7 @@ from thin.utils.dictupdate import InOrder
 
 
 class _Dumper(yaml.CSafeDumper if HAS_LIBYAML else yaml.SafeDumper):  # type: ignore[misc]
-    """Salt's dumper: subclasses are written as what they derive from, what YAML has no word for as NULL."""
+    """Salt's dumper: subclasses are written as their base types, and values that YAML cannot represent as NULL."""
 
 
 def _null(dumper: Any, value: Any) -> Any:
@@ -40,7 +40,7 @@ def dump_yaml(data: Any, *, default_flow_style: bool | None = None, sort_keys: b
     """``data`` as YAML text in Salt's form: keys sorted, innermost collections in flow style.
 
     An OrderedDict keeps its order, and so does InOrder, which mappings of pillar SLS are. Options are those of
-    ``yaml.dump``. What YAML cannot say becomes NULL, as in Salt.
+    ``yaml.dump``. Values that YAML cannot represent become NULL, as in Salt.
     """
     options.setdefault("allow_unicode", True)
     text: str = yaml.dump(data, Dumper=_Dumper, default_flow_style=default_flow_style, sort_keys=sort_keys, **options)

@@ -28,7 +28,7 @@ from pushsalt.yamlscalars import MERGE, SCALARS, STR, TAG, VALUE, implicit_tag
 
 MAX_DEPTH: Final = 200
 MAX_CHARS: Final = 64 * 1024 * 1024
-#: Values that aliases may add by being repeated ("billion laughs").
+#: Limit of the values that repeated aliases add ("billion laughs" attack).
 MAX_ALIASED: Final = 1_000_000
 
 HAS_LIBYAML: Final = hasattr(yaml, "CSafeLoader")
@@ -38,9 +38,10 @@ KeyPath = tuple[Hashable, ...]
 
 
 class YamlError(RenderError):
-    """Text that is not valid YAML. ``problem`` is the reason alone; ``errors`` has the text for people.
+    """Text that is not valid YAML.
 
-    ``related`` is another place that the problem is about, as words and line: ``("first used", 3)``.
+    ``problem`` is only the reason; ``errors`` has the text for people. ``related`` is a second place that belongs to
+    the problem, as description and line: ``("first used", 3)``.
     """
 
     def __init__(
@@ -113,7 +114,9 @@ class _Parser(Protocol):
 
 
 class _PureLoader(yaml.SafeLoader):
-    """PyYAML's own parser, which takes tabs where libyaml does: within text and between tokens, not as indentation."""
+    """PyYAML's own parser, changed to accept tabs where libyaml does: in text and between tokens, not as
+    indentation.
+    """
 
     def scan_plain_spaces(self, indent: Any, start_mark: Any) -> list[str] | None:
         length = 0
@@ -152,7 +155,7 @@ class _Pair:
     key: Any
     key_mark: _Mark
     value: Any = None
-    #: what the value gives when it is merged with ``<<``: pairs, list of pairs, or None
+    #: the pairs of the value, for a merge with ``<<``: pairs, a list of pairs, or None
     merge: Any = None
 
 
@@ -189,13 +192,15 @@ class _Problem(Exception):
 
 
 class YamlBuilder:
-    """Data from parser events. ``scalar``, ``sequence`` and ``mapping`` make the values: dialects override them."""
+    """Builds data from parser events. ``scalar``, ``sequence`` and ``mapping`` make the values; dialects override
+    them.
+    """
 
-    #: whether pairs that ``<<`` brings stay where the mapping has the same key itself
+    #: whether pairs that ``<<`` adds stay if the mapping itself has the same key
     keeps_merged = False
 
     def __init__(self, text: str, path: str, *, libyaml: bool) -> None:
-        self.text = str(text)  # PyYAML would read from a str that can be read from
+        self.text = str(text)  # PyYAML would call ``read`` of a str that has it
         self.path = path
         self.libyaml = libyaml
         #: id of a dict or list -> key or index -> line
@@ -230,8 +235,8 @@ class YamlBuilder:
             if kind is events.ScalarEvent:
                 tag = event.tag
                 if tag is None or tag == "!":
-                    nothing = tag == "!" and not event.value and not event.style  # which libyaml takes for text
-                    tag = implicit_tag(event.value) if event.implicit[0] and not nothing else STR
+                    is_untagged = tag == "!" and not event.value and not event.style  # which libyaml takes for text
+                    tag = implicit_tag(event.value) if event.implicit[0] and not is_untagged else STR
                 raw = event.value
                 key_position = bool(stack) and stack[-1].pairs is not None and not stack[-1].expect_value
                 if key_position and tag in (MERGE, VALUE):
@@ -280,7 +285,7 @@ class YamlBuilder:
             stack[-1].weight += weight
 
     def _place(self, parent: _Frame, value: Any, tag: str, raw: str | None, mark: _Mark, merge: Any) -> None:
-        """Put a finished value where it belongs in its parent."""
+        """Add a completed value to its parent."""
         if parent.items is not None:
             parent.items.append(value)
             parent.item_lines.append(mark.line + 1)
@@ -307,7 +312,7 @@ class YamlBuilder:
             raise _Problem(f"found undefined alias {event.anchor!r}", event.start_mark)
         anchored = self._anchors[event.anchor]
         if anchored is None:
-            raise _Problem(f"alias {event.anchor!r} is inside of the value that it stands for", event.start_mark)
+            raise _Problem(f"alias {event.anchor!r} is inside of the value of its anchor", event.start_mark)
         self._aliased += anchored.weight
         if self._aliased > MAX_ALIASED:
             raise _Problem(f"aliases expand to more than {MAX_ALIASED} values", event.start_mark)
@@ -367,7 +372,7 @@ class YamlBuilder:
                 continue
             sources = pair.merge
             if isinstance(pair.value, list) and isinstance(sources, list):
-                # a list: earlier mappings come last, as PyYAML has it
+                # a list: earlier mappings come last, as in PyYAML
                 sources = list(reversed(sources))
             elif isinstance(pair.value, dict):
                 sources = [sources]
@@ -403,7 +408,7 @@ class YamlBuilder:
 
     @staticmethod
     def problem(words: str, mark: _Mark) -> Exception:
-        """What is raised for a value that cannot be; it becomes a YamlError."""
+        """The exception for an invalid value, which becomes a YamlError."""
         return _Problem(words, mark)
 
     # errors
@@ -436,7 +441,7 @@ class YamlBuilder:
         mark = exc.problem_mark or exc.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
         last = len(self.text.rstrip().splitlines())
-        if line is not None and line > last:  # something lacks at the end: that is the last line with anything on it
+        if line is not None and line > last:  # the end is missing: report the last line that is not empty
             line, column = max(last, 1), None
         problem = exc.problem or "cannot be parsed"
         if "cannot start any token" in problem and mark is not None:

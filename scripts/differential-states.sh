@@ -7,7 +7,7 @@
 #   RECORD=differing    only the cases that differ by design: records the lines in which they differ
 #   RECORD=digests      no case: the record's digests become those of the current code; use it only if all cases passed with it
 #   PLAN=1              without Salt: each run is planned before, and the marks and differences of the plan are compared
-#                       with it
+#                       with it; without arguments it generates docs/plans-compared.md
 set -eu
 cd "$(dirname "$0")/.."
 . scripts/venv.sh
@@ -18,7 +18,12 @@ fi
 if [ -n "${PLAN:-}" ]; then
     install_into .venv '.[test]'
     export REQUIRE="${REQUIRE:+$REQUIRE,}machines"
-    exec .venv/bin/python -m pytest tests/differential/test_plans.py -n "${JOBS:-2}" --dist loadgroup "$@"
+    own="$(mktemp -d)"
+    trap 'rm -rf "$own"' EXIT
+    export OUTCOMES="${OUTCOMES:-$own}"
+    .venv/bin/python -m pytest tests/differential/test_plans.py -n "${JOBS:-2}" --dist loadgroup "$@" || failed=$?
+    [ $# -gt 0 ] || .venv/bin/python scripts/plans_compared.py --record "$OUTCOMES"
+    exit "${failed:-0}"
 fi
 with_salt
 export REQUIRE="${REQUIRE:+$REQUIRE,}salt,machines"

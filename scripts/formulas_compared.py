@@ -37,11 +37,11 @@ units (enabled, active), users and groups. Compared {dates}.
 
 def take_up(folder: Path) -> None:
     """Merge outcomes into the record; those of cases that changed since the run are left out."""
-    known = records.outcomes(read(), folder, ("formula", "title", "digest"))
+    outcomes = records.outcomes(read(), folder, ("formula", "title", "digest"))
     kept = []
     for file in load_all():
         for case in file.cases:
-            one = known.get((file.formula, case.title, case.digest))
+            one = outcomes.get((file.formula, case.title, case.digest))
             about = {"formula": file.formula, "title": case.title, "digest": case.digest, "apply": case.apply}
             kept.append({**about, **_short(one or {"runs": []})})
     records.write(RECORD, {"cases": kept})

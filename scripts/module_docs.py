@@ -63,12 +63,12 @@ class Module:
                 args.args = args.args[skip:]
                 args.defaults = args.defaults[-len(args.args) :] if args.args else []
             found = Function(name, args, ast.get_docstring(node) or "", [file])
-            known = self.functions.get(name)
-            if known is None or len(known.doc) < len(found.doc):
-                found.files += known.files if known else []
+            former = self.functions.get(name)
+            if former is None or len(former.doc) < len(found.doc):
+                found.files += former.files if former else []
                 self.functions[name] = found
             else:
-                known.files.append(file)
+                former.files.append(file)
 
 
 @functools.cache
@@ -130,17 +130,17 @@ def unnamed(module: Module, function: Function) -> list[str]:
     return [name for name in function.arguments if not re.search(rf"\b{re.escape(name)}\b", text)]
 
 
-def meaning(module: Module, name: str, known: Mapping[str, str]) -> str | None:
-    return known.get(f"{module.name}.{name}") or known.get(name)
+def meaning(module: Module, name: str, meanings: Mapping[str, str]) -> str | None:
+    return meanings.get(f"{module.name}.{name}") or meanings.get(name)
 
 
 def missing() -> Iterator[str]:
     """``module.function: argument`` of all undescribed arguments."""
-    known = shared()
+    meanings = shared()
     for module in modules():
         for function in module.functions.values():
             for name in unnamed(module, function):
-                if meaning(module, name, known) is None:
+                if meaning(module, name, meanings) is None:
                     yield f"{module.kind}: {module.name}.{function.name}: {name}"
 
 
@@ -149,8 +149,8 @@ def missing() -> Iterator[str]:
 
 def pages() -> dict[Path, str]:
     """path -> text of all pages."""
-    known, found = shared(), modules()
-    made = {PAGES / module.kind / f"{module.name}.md": page(module, known) for module in found}
+    meanings, found = shared(), modules()
+    made = {PAGES / module.kind / f"{module.name}.md": page(module, meanings) for module in found}
     made[PAGES / "index.md"] = index(found)
     return made
 
@@ -187,7 +187,7 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def page(module: Module, known: Mapping[str, str]) -> str:
+def page(module: Module, meanings: Mapping[str, str]) -> str:
     of = "state" if module.kind == "states" else "execution"
     lines = [f"# {module.name}", "", f"The {of} module `{module.name}`. [All modules](../index.md)", ""]
     if len(module.docs) == 1:
@@ -198,15 +198,15 @@ def page(module: Module, known: Mapping[str, str]) -> str:
             lines.append(f"| `{file}` | {_cell(_inline(' '.join(doc.split(chr(10) + chr(10))[0].split())))} |")
         lines.append("")
     for name in sorted(module.functions):
-        lines += [*_function(module, module.functions[name], known), ""]
+        lines += [*_function(module, module.functions[name], meanings), ""]
     text = "\n".join(line.rstrip() for line in lines).rstrip() + "\n"
     return re.sub(r"\n{3,}", "\n\n", text)
 
 
-def _function(module: Module, function: Function, known: Mapping[str, str]) -> list[str]:
+def _function(module: Module, function: Function, meanings: Mapping[str, str]) -> list[str]:
     full = f"{module.name}.{function.name}"
     lines = [f"## {full}", "", "```python", *_signature(full, function.args), "```", "", *markdown(function.doc)]
-    more = [(name, meaning(module, name, known)) for name in unnamed(module, function) if name != "name"]
+    more = [(name, meaning(module, name, meanings)) for name in unnamed(module, function) if name != "name"]
     if any(text for _, text in more):
         lines += ["", *(f"- `{name}`: {text}" for name, text in more if text)]
     files = [file.rpartition("/")[2].removesuffix(".py") for file in function.files]

@@ -81,14 +81,14 @@ def named(files: list[CaseFile]) -> set[str]:
 def take_up(folder: Path) -> None:
     """Merge outcomes into the record; those of cases that changed since the run are left out."""
     record = _read()
-    known = records.outcomes(record, folder, ("file", "title", "digest"))
-    for one in known.values():
+    outcomes = records.outcomes(record, folder, ("file", "title", "digest"))
+    for one in outcomes.values():
         one.pop("lines", None)
     files = load_all()
     kept = []
     for file in files:
         for case in file.cases:
-            one = known.get((file.name, case.title, case.digest))
+            one = outcomes.get((file.name, case.title, case.digest))
             if one is None:
                 one = {"file": file.name, "title": case.title, "outcome": "not run", "digest": case.digest}
             word = one["outcome"]

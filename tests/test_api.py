@@ -32,12 +32,12 @@ def client(tmp_path):
 def test_apply_gives_one_typed_return_a_target(client):
     returns = client.apply(Selection("*"), ["hello"])
     assert set(returns) == {"here", "paper"}
-    here = returns["here"]
-    assert isinstance(here, TargetReturn)
-    assert (here.shape, here.exit_code, here.round_trips > 0) == ("states", 0, True)
-    [ret] = here.ret.values()
+    only = returns["here"]
+    assert isinstance(only, TargetReturn)
+    assert (only.shape, only.exit_code, only.round_trips > 0) == ("states", 0, True)
+    [ret] = only.ret.values()
     assert (ret["result"], ret["__sls__"], bool(ret["changes"])) == (True, "hello", True)
-    assert {"connect", "grains", "render", "run"} <= set(here.phases)
+    assert {"connect", "grains", "render", "run"} <= set(only.phases)
     paper = returns["paper"]
     assert (paper.shape, paper.exit_code, paper.ret["error"]["kind"]) == ("error", 3, "offline")
 

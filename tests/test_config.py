@@ -93,7 +93,7 @@ def test_a_link_into_an_unsafe_folder_is_skipped(load, tree):
     assert load().project is None
 
 
-def test_an_unsafe_inventory_beside_is_not_taken(load, tree):
+def test_an_unsafe_inventory_next_to_the_configuration_is_not_used(load, tree):
     top = tree(**{"pushsalt.yaml": "", "inventory.yaml": ""})
     os.chmod(top / "inventory.yaml", 0o666)
     config = load()
@@ -224,7 +224,7 @@ def test_options_that_would_accept_any_host_key_are_said(load, tree):
     config = load()
     said, [last] = config.warnings, config.unknown
     assert [text.partition(": ")[0] for text in said] == [f"{top}/pushsalt.yaml:1", f"{top}/pushsalt.yaml:2"]
-    assert all("is not followed: --accept-new-host-keys" in text for text in said)
+    assert all("has no effect; --accept-new-host-keys" in text for text in said)
     assert "unknown option `no_host_keys`" in last
 
 
@@ -233,7 +233,7 @@ def test_a_working_folder_that_was_removed(tmp_path, monkeypatch):
     folder.mkdir()
     monkeypatch.chdir(folder)
     folder.rmdir()
-    with pytest.raises(ConfigError, match="no working folder any more"):
+    with pytest.raises(ConfigError, match="the working folder was removed"):
         load_config(environ={"HOME": str(tmp_path)})
 
 
@@ -241,7 +241,7 @@ def test_what_cannot_be_meant_is_said(load, tree):
     top = tree(**{"pushsalt.yaml": "hash_type: crc\npillar_source_merging_strategy: smart\n"})
     config = load(cli=CliOverrides(file_roots=(top / "gone", top)))
     assert config.warnings == [
-        f"{top}/pushsalt.yaml:1: `hash_type` is none of sha256, sha512, sha384, sha224, sha1, md5: 'crc'",
+        f"{top}/pushsalt.yaml:1: `hash_type` must be one of sha256, sha512, sha384, sha224, sha1, md5, not 'crc'",
         f"--file-root: there is no folder {top}/gone",
     ]
 
@@ -253,7 +253,7 @@ def test_what_cannot_be_meant_is_said(load, tree):
         ("a: 1\na: 2\n", 2, "conflicting ID"),
         ("- a", 1, "a configuration is a mapping"),
         ("x: 1\nfile_roots: [a]", 2, "`file_roots` must be a mapping of saltenvs to lists of folders, not a list"),
-        ("file_roots: {base: [{a: b}]}", 1, "an entry that is no path"),
+        ("file_roots: {base: [{a: b}]}", 1, "an entry that is not a path"),
         ("failhard: perhaps", 1, "`failhard` must be true or false"),
         ("gitfs_depth: 1.5", 1, "`gitfs_depth` must be a whole number"),
         ("nodegroups: [a]", 1, "`nodegroups` must be a mapping, not a list"),

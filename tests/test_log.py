@@ -45,7 +45,7 @@ def test_shape(handler, number, line):
     assert handler.lines == [line]
 
 
-def test_records_wait_until_the_level_is_known(handler):
+def test_records_wait_until_the_level_is_set(handler):
     log.info("one")
     log.error("two")
     assert handler.lines == []
@@ -139,7 +139,7 @@ def test_a_file_of_another_user_that_others_can_read():
         path.chmod(0o666)
         os.seteuid(65534)
         try:
-            with pytest.raises(UsageError, match="can be read by others"):
+            with pytest.raises(UsageError, match="others can read"):
                 LogFile(path)
         finally:
             os.seteuid(0)

@@ -332,7 +332,7 @@ def test_base64_and_url_quoted_wherever_it_stands(secret):
 
 
 @pytest.mark.parametrize("before", ["\\n", "\\t", "%3D", "%20", "\\u00e9", "\\xe9", "\x1b[31m", "\x1b[0m"])
-def test_an_escape_sequence_is_no_letter_beside_a_short_secret(before):
+def test_an_escape_sequence_is_no_letter_next_to_a_short_secret(before):
     assert redactor("web4pp").text(f"{before}web4pp") == before + MASK
     assert redactor("\nweb4pp").text(f"x{before}web4pp!") == f"x{before}{MASK}!"
 
@@ -417,10 +417,10 @@ def test_a_key_that_is_cut_off_is_hidden():
 def test_a_key_is_shown_that_was_asked_for():
     assert Redactor().answer(KEY) == KEY
     assert Redactor().answer({"a": KEY}) == {"a": f"{KEY[:35]}\n{MASK}\n{KEY[-34:]}"}
-    known = Redactor()
-    known.add_pillar({"tls": {"material": KEY}})
-    assert KEY.splitlines()[1] not in known.answer(KEY)
-    assert KEY.splitlines()[2] not in known.text(f"x{KEY.splitlines()[2]}")
+    made = Redactor()
+    made.add_pillar({"tls": {"material": KEY}})
+    assert KEY.splitlines()[1] not in made.answer(KEY)
+    assert KEY.splitlines()[2] not in made.text(f"x{KEY.splitlines()[2]}")
 
 
 def test_texts_about_private_keys_are_not_hidden():
@@ -437,15 +437,15 @@ def test_ordinary_lines_of_a_secret_hide_no_results():
     secret = (
         "[main section]\nuser = root\nenabled = true\nport = 127.0.0.1:3306\npassword = qwertz-9\n---------------\n"
     )
-    known = redactor(secret)
+    made = redactor(secret)
     for line in ("enabled = true", "user = root", "---------------"):
-        assert known.text(f"{line}\nx") == f"{line}\nx"
-    assert known.text("password = qwertz-9") == MASK
-    assert "enabled" not in known.text(f"x{secret}")
+        assert made.text(f"{line}\nx") == f"{line}\nx"
+    assert made.text("password = qwertz-9") == MASK
+    assert "enabled" not in made.text(f"x{secret}")
 
 
 def test_each_line_of_a_long_secret_is_hidden_in_base64_too():
     lines = [base64.b64encode(f"line {number} of it".encode() * 3).decode() for number in range(2 * redact.MANY_LINES)]
-    known = redactor("\n".join(lines))
-    assert known.text(f"a {lines[150]} b") == f"a {MASK} b"
-    assert known.text(base64.b64encode(f"a {lines[150]} b".encode()).decode()) == MASK
+    made = redactor("\n".join(lines))
+    assert made.text(f"a {lines[150]} b") == f"a {MASK} b"
+    assert made.text(base64.b64encode(f"a {lines[150]} b".encode()).decode()) == MASK

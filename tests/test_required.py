@@ -114,8 +114,8 @@ def test_a_python_that_a_variable_names(monkeypatch: pytest.MonkeyPatch, tmp_pat
 @pytest.mark.parametrize(
     "refused, said",
     [
-        ("ip", "no network bridge can be made here: "),
-        ("mount", "no overlay can be mounted here: "),
+        ("ip", "this machine cannot create a network bridge: "),
+        ("mount", "this machine cannot mount an overlay: "),
     ],
 )
 def test_containers_in_which_no_machine_can_be_booted(monkeypatch: pytest.MonkeyPatch, refused: str, said: str) -> None:

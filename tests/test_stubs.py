@@ -89,5 +89,5 @@ def test_everything_in_a_stub_is_typed(name):
             assert node.returns is not None, f"{name}.{node.name}"
 
 
-def test_stubs_stay_here():
+def test_stubs_are_not_sent():
     assert not [name for name, _ in pack.members() if name.endswith(".pyi")]

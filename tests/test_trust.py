@@ -54,7 +54,7 @@ def test_a_plain_text_is_never_rendered() -> None:
 @pytest.mark.parametrize("engine", ["py", "mako", "wempy", "pyobjects", "stateconf", "jinja|py", "gpg"])
 def test_foreign_text_has_no_engine_that_runs_python(engine: str) -> None:
     text = f"#!{engine}\ndef run():\n    return {{}}\n"
-    with pytest.raises(RenderError, match="only used on files of the file roots"):
+    with pytest.raises(RenderError, match="only allowed in files of the file roots"):
         compile_template(Foreign(text, "it"), path="p", sls="s", saltenv="base", context=context())
     fine = Foreign("a: {{ 1 }}", "it")
     assert compile_template(fine, path="p", sls="", saltenv="base", context=context()) == {"a": 1}
@@ -134,12 +134,12 @@ def test_opts_that_a_template_changes_let_no_renderer_in(tmp_path: Path) -> None
     frozen = dict(opts)
 
     def render(string: str) -> Any:
-        return compile_template(Trusted(string, "x"), path="p", sls="s", saltenv="base", context=here)
+        return compile_template(Trusted(string, "x"), path="p", sls="s", saltenv="base", context=rendering)
 
-    here = RenderContext("it", opts, {}, {}, {"slsutil.renderer": render}, frozen=frozen)
+    rendering = RenderContext("it", opts, {}, {}, {"slsutil.renderer": render}, frozen=frozen)
     text = "{% do opts.update({'renderer_whitelist': []}) %}{{ salt['slsutil.renderer'](" + repr(code) + ") }}"
     try:
-        render_text(Trusted(text, "x"), "jinja", path="/t", saltenv="base", context=here)
+        render_text(Trusted(text, "x"), "jinja", path="/t", saltenv="base", context=rendering)
     except RenderError:
         pass
     assert opts["renderer_whitelist"] == [] and not made.exists()

@@ -61,9 +61,6 @@ def _session(channel, state, store, ahead=None):
 
 
 def _served(channel, state, store, ahead):
-    trouble = store.keep_archive() if not state["clean"] else ""
-    if trouble:
-        channel.say(b"N", [("kind", "warning"), ("message", trouble)])
     if state.get("resume") is not None:
         from thin import surviving
 
@@ -75,14 +72,21 @@ def _served(channel, state, store, ahead):
         channel.say(b"N", [("kind", "cleaned")] + [("removed", name) for name in store.clean()])
         _until_heard(channel)
         return 0, False
+    if ahead is not None:
+        ahead.listen()
     kind = relay.Relay
     if state.get("job") and state["dir_fd"] >= 0:
-        kind = _surviving(channel, state, lock_fd)
+        from thin import front, surviving
+
+        kind = surviving.Surviving
+        told = front.divide(state, channel, lock_fd, stays=ahead is not None)
+        if told is not None:
+            if told[1]:
+                ahead.load()
+            return told
     ours, theirs = _socket.socketpair()
     err_read, err_write = os.pipe()
     life_read, life_write = os.pipe()
-    if ahead is not None:
-        ahead.listen()
     pid = os.fork()
     if pid == 0:
         _worker(
@@ -96,8 +100,13 @@ def _served(channel, state, store, ahead):
         )
     for fd in (theirs.detach(), err_write, life_read):
         os.close(fd)
+    trouble = store.keep_archive()  # while the worker begins
+    if trouble:
+        channel.say(b"N", [("kind", "warning"), ("message", trouble)])
     work = kind(channel, ours, err_read, pid, state)
     status, sound = work.run(), False
+    if kind is not relay.Relay:
+        os._exit(status)  # the front goes on
     if ahead is not None:
         sound = work.release()
         ahead.load()
@@ -105,14 +114,6 @@ def _served(channel, state, store, ahead):
             if fd is not None:
                 os.close(fd)
     return status, sound
-
-
-def _surviving(channel, state, lock_fd):
-    """The class of a supervisor whose run may outlive its channel; this process becomes it."""
-    from thin import surviving
-
-    surviving.divide(state, channel, lock_fd)
-    return surviving.Surviving
 
 
 def _say_kept(channel, state):

@@ -1,31 +1,24 @@
-"""The program of the first stage: verifies the runtime that is stored on the target, and starts ``thin.__main__``.
+"""The program of the first stage: starts ``thin.__main__`` from the runtime that is stored on the target.
 
-The controller sends this text, without its comments, as the first bytes on stdin, and then a call of ``boot`` with the
-session's parameters and the text of ``thin/coldstart.py``; see pushsalt.bundle.shim. It is compiled on every start, so
-it contains only what a warm start needs; ``thin.coldstart`` finds another directory or receives the runtime. While it
-runs, all imports of ``thin.boot`` get this module.
-
-Nothing that was not verified is ever executed:
-
-- the archive ``thin-SHA256.tar`` is verified by its SHA-256, which the controller sends;
-- the image ``thin-SHA256-PYTHON-KEYID.img`` (compiled code, see thin.store) is verified by an HMAC with a key that is
-  never on this disk. The image also records the state of the archive file when that was verified, so that a warm start
-  need not read the archive.
+Its compiled code is in the image of a target that is known; else the controller's text is compiled. So it contains only
+what a warm start needs; ``thin.coldstart`` finds another directory or receives the runtime.
 """
 
-import marshal
 import os
 import sys
 
-try:
-    if sys.version_info >= (3, 12):
-        from _sha2 import sha256
-    else:
-        from _sha256 import sha256  # importing hashlib would load OpenSSL
-except ImportError:
-    from hashlib import sha256
+from thin.warmstart import (  # noqa: F401  (the rest of the runtime imports all of them from here)
+    DIRECTORY,
+    FRAME_LIMIT,
+    body,
+    mac,
+    names,
+    private,
+    read,
+    read_image,
+    sha256,
+)
 
-FRAME_LIMIT = 64 * 1024 * 1024
 #: errno -> the limited resource of a process, the letter of ulimit and the name in setrlimit(2) for its limit
 LIMITS = {
     11: ("processes", "u", "NPROC"),
@@ -33,7 +26,6 @@ LIMITS = {
     24: ("open files", "n", "NOFILE"),
     27: ("the size of files", "f", "FSIZE"),
 }
-DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def frame(nonce, kind, fields):
@@ -73,46 +65,6 @@ def trouble(exc):
     return kind, ": ".join([type(exc).__name__] + [text for text in (str(exc), words) if text])
 
 
-def mac(key, data):
-    """HMAC-SHA256 with a key of up to 64 bytes (the hmac module would import hashlib)."""
-    key = key.ljust(64, b"\0")
-    inner = sha256(bytes(byte ^ 0x36 for byte in key) + data).digest()
-    return sha256(bytes(byte ^ 0x5C for byte in key) + inner).digest()
-
-
-def private(path, dir_fd=None):
-    """A descriptor of an existing folder: no link, this user's, not writable by others. Raises OSError."""
-    fd = os.open(path, DIRECTORY, dir_fd=dir_fd)
-    found = os.fstat(fd)
-    if found.st_uid != os.geteuid() or found.st_mode & 0o22:
-        os.close(fd)
-        raise PermissionError(1, "it belongs to another user, or others can write to it", path)
-    return fd
-
-
-def read(name, dir_fd, limit):
-    """The bytes of a regular file that belongs to this user, or None."""
-    try:
-        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=dir_fd)
-    except OSError:
-        return None
-    try:
-        found = os.fstat(fd)
-        if found.st_mode & 0o170000 != 0o100000 or found.st_uid != os.geteuid() or found.st_size > limit:
-            return None
-        data = b""
-        while len(data) < found.st_size:
-            piece = os.read(fd, found.st_size - len(data))
-            if not piece:
-                return None
-            data = data + piece if data else piece
-        return data
-    except OSError:
-        return None
-    finally:
-        os.close(fd)
-
-
 def stamp(name, dir_fd):
     """The inode, size and times of a file, which change when it is changed; None if it cannot be examined."""
     try:
@@ -120,26 +72,6 @@ def stamp(name, dir_fd):
     except OSError:
         return None
     return [found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
-
-
-def names(p):
-    """File names of the archive and of the image."""
-    return "thin-%s.tar" % p["sha"], "thin-%s-%s-%x-%s.img" % (
-        p["sha"],
-        sys.implementation.cache_tag,
-        sys.hexversion,
-        sha256(p["key"]).hexdigest()[:12],
-    )
-
-
-def read_image(name, dir_fd, key):
-    """(header, bytes) of the image when its MAC is right, else (None, None)."""
-    data = read(name, dir_fd, FRAME_LIMIT)
-    if data and data[:8] == b"PSIMAGE1":
-        end = 44 + int.from_bytes(data[40:44], "big")
-        if mac(key, data[44:end]) == data[8:40]:
-            return marshal.loads(data[44:end]), data  # noqa: S302
-    return None, None
 
 
 def hello(p, path, **fields):
@@ -150,23 +82,20 @@ def hello(p, path, **fields):
         ("uid", os.geteuid()),
         ("pid", os.getpid()),
         ("dir", path),
+        ("sha", p["sha"]),
     ]
     send(frame(p["nonce"], b"H", pairs + sorted(fields.items())))
 
 
-def warm(p):
-    """The session's state if the stored runtime is in the usual directory and passes verification, else None."""
-    try:
-        home = os.environ["HOME"]
-        path = home + "/.cache/pushsalt"
-        dir_fd = private(path)
-    except (KeyError, OSError):
-        return None
+def warm(p, dir_fd, header, data):
+    """The session's state if the runtime that is stored in the usual directory passes verification, else None."""
     tar, image = names(p)
-    header, data = read_image(image, dir_fd, p["key"])
-    if header is None or p["dir"] or header["stamp"] != stamp(tar, dir_fd):
-        os.close(dir_fd)
+    if header is None or header["stamp"] != stamp(tar, dir_fd):
+        if dir_fd >= 0:
+            os.close(dir_fd)
         return None
+    home = os.environ["HOME"]
+    path = home + "/.cache/pushsalt"
     hello(p, path, have=1, warm=1)
     return dict(
         p,
@@ -200,23 +129,15 @@ def load(state):
     return module
 
 
-def body(data, entry):
-    """The code of a module in the image if its digest is correct, else None."""
-    _, at, length, digest = entry
-    found = data[at : at + length] if at else b""
-    return marshal.loads(found) if at and sha256(found).digest() == digest else None  # noqa: S302
-
-
-def boot(p, coldstart):
+def boot(p, coldstart, dir_fd, header, data):
     """Start the session; never returns.
 
-    ``p``: nonce, sha, size, key, dir (the inventory's thin_dir or ""), and the parameters of thin.__main__;
-    ``coldstart``: the text of ``thin/coldstart.py``.
+    ``p`` and ``coldstart`` are those of thin.warmstart; then the usual directory, or -1, with the header and the bytes
+    of the image there, or None.
     """
-    sys.modules["thin.boot"] = sys.modules["__main__"]
     try:
         os.umask(0o77)
-        state = warm(p)
+        state = warm(p, dir_fd, header, data)
         if state is None:
             space = {"__name__": "thin.coldstart"}
             exec(compile(coldstart, "thin/coldstart.py", "exec", 0, True), space)  # noqa: S102

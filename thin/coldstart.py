@@ -1,5 +1,8 @@
 """The rest of the first stage, for starts that are not warm: makes the private directory, or receives the runtime.
 
+A controller that does not know this target leaves the choice of the archive to it: there is one for each family of
+systems.
+
 The private directory is the first of these that can be used: ``thin_dir`` of the inventory, ``$HOME/.cache/pushsalt``,
 ``/var/cache/pushsalt`` (root), ``/run/user/UID/pushsalt``. Each folder below the given one is made 0700, opened without
 following links, and must belong to this user; the private directory itself must not be writable by others. Without a
@@ -7,12 +10,15 @@ private directory, the runtime is only in memory and is sent again each time.
 """
 
 import os
+import sys
 
 from thin.boot import DIRECTORY, FRAME_LIMIT, hello, names, private, read, read_image, sha256, stamp
 
 
 def prepare(p):
     """Complete the session's state of boot.warm, if the runtime had to be received; its bytes are in ``archive``."""
+    if not p["sha"]:
+        choose(p)
     home = find_home()
     path, dir_fd, warnings = find_dir(p["dir"], home)
     tar, image = names(p)
@@ -41,6 +47,25 @@ def prepare(p):
         pending=pending,
         fresh={},
     )
+
+
+def choose(p):
+    """Set the archive that is for this system: sha and size, one of ``archives``.
+
+    ``words``: {word of ID or ID_LIKE in os-release, or the platform: index}; the word "" is for all others.
+    """
+    fields = {}
+    for path in ("/etc/os-release", "/usr/lib/os-release"):
+        try:
+            with open(path, "rb") as handle:
+                lines = handle.read(65536).decode("utf-8", "replace").split("\n")
+        except OSError:
+            continue
+        fields = dict(line.partition("=")[::2] for line in lines)
+        break
+    names = " ".join(fields.get(key, "").strip("\"' \r") for key in ("ID", "ID_LIKE")).lower().split()
+    names += [sys.platform.rstrip(".0123456789"), ""]
+    p["sha"], p["size"] = next(p["archives"][p["words"][name]] for name in names if name in p["words"])
 
 
 def find_home():

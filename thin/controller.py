@@ -165,17 +165,21 @@ class Controller(object):
         data = answer["text"]
         return data.encode("utf-8", "surrogateescape") if isinstance(data, str) else bytes(data)
 
-    def more(self, digest):
-        data = self._store.data(digest)  # kept until the run ends: children of parallel states ask for it again
-        if data is None:
-            if not self._store.waiting(digest):  # else it was requested, and the worker serves a child while it waits
-                self._store.expect(digest, secret=True)
-                self._channel.send({"k": "need", "re": None, "digests": [digest]})
-            self._channel.wait(lambda: not self._store.waiting(digest))
-            data = self._store.data(digest)
-        if data is None:
-            raise LinkError("the rest of the runtime did not arrive: %s" % self._store.failure(digest))
-        return data
+    def packs(self, digests):
+        # kept until the run ends: children of parallel states ask for them again
+        missing = [digest for digest in digests if self._store.data(digest) is None]
+        # one that was requested already is on its way: the worker serves a child while it waits
+        wanted = [digest for digest in missing if not self._store.waiting(digest)]
+        for digest in wanted:
+            self._store.expect(digest, secret=True)
+        if wanted:
+            self._channel.send({"k": "need", "re": None, "digests": wanted})
+        self._channel.wait(lambda: not any(self._store.waiting(digest) for digest in missing))
+        found = [self._store.data(digest) for digest in digests]
+        for digest, data in zip(digests, found):
+            if data is None:
+                raise LinkError("a part of the runtime did not arrive: %s" % self._store.failure(digest))
+        return found
 
     def salt(self, question):
         return self._ask(dict(question, k="salt"))

@@ -21,7 +21,7 @@ TAGS = {"modules": "module"}
 def find(place, sha, size, kind=None):
     """The archive that is stored under this hash, or None. ``place`` is the state of the first stage.
 
-    ``kind`` is the class of the result: Custom or More.
+    ``kind`` is the class of the result: Custom or Pack.
     """
     kind = kind or Custom
     state = _state(place, sha, size, kind)
@@ -91,36 +91,40 @@ class Custom(Store):
         return type(sys.__spec__)(name, Inner(self, full), origin=self.path(full), is_package=package)
 
 
-class More(Store):
-    """The runtime's other archive: modules that most runs do not need (see pushsalt.bundle.pack)."""
+class Pack(Store):
+    """A part of the runtime that most runs do not need (see pushsalt.bundle.contents). It is stored as it travels."""
 
-    FAMILY = "more-"
+    FAMILY = "pack-"
+    KEEP_ARCHIVES = 100
+
+    def opened(self, archive):
+        import zlib
+
+        return zlib.decompress(archive)
 
 
-def fetch_more(place, table):
-    """The other archive, from the private directory or from the controller.
+def packs(place, tables):
+    """The stores of packs, from the private directory or from the controller. Raises ImportError.
 
-    ``table``: its sha and size, and the digest of its compressed form.
+    ``tables``: the SHA-256 and size of each.
     """
-    try:
-        return kept_more(place, table)
-    except ImportError:
-        pass
-    import zlib
+    found = {sha: find(place, sha, size, Pack) for sha, size in tables}
+    missing = [sha for sha, _ in tables if found[sha] is None]
+    if missing:
+        from thin import link
 
-    from thin import link
-
-    archive = zlib.decompressobj().decompress(link.more(table["digest"]), table["size"] + 1)
-    if sha256(archive).hexdigest() != table["sha"]:
-        raise ImportError("the rest of the runtime does not have the announced hash")
-    return keep(place, table["sha"], archive, More)[0]
+        for sha, data in zip(missing, link.packs(missing)):
+            if sha256(data).hexdigest() != sha:
+                raise ImportError("a part of the runtime does not have the announced hash")
+            found[sha] = keep(place, sha, data, Pack)[0]
+    return [found[sha] for sha, _ in tables]
 
 
-def kept_more(place, table):
-    """The other archive, from the private directory. Raises ImportError if it is not there."""
-    found = find(place, table["sha"], table["size"], More)
-    if found is None:
-        raise ImportError("the rest of the runtime is not here")
+def kept_packs(place, tables):
+    """The stores of packs from the private directory. Raises ImportError if one is not there."""
+    found = [find(place, sha, size, Pack) for sha, size in tables]
+    if None in found:
+        raise ImportError("this part of the runtime is not here")
     return found
 
 

@@ -15,6 +15,7 @@ blocked   a component of that path that is not a directory
 dangling  True: the state's name is a symbolic link whose destination does not exist
 nowhere   True: nor does the directory of that destination exist
 same      True: the dry run reports a change, but the run would make none
+unsure    a text: why the dry run does not tell what a run does
 own       True: the state module is no file of the runtime, and does not declare with ``__dry_run__ = True`` (or names
           of functions) that its dry run reports what a run would do
 ========= ==============================================================================================
@@ -87,6 +88,12 @@ def same():
     """Record that the run would change nothing, although the dry run, as in Salt, may return changes."""
     if _notes is not None:
         _notes["same"] = True
+
+
+def unsure(words):
+    """Note that the dry run does not tell what a run does, and why."""
+    if _notes is not None:
+        _notes["unsure"] = words
 
 
 def asked():

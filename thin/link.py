@@ -88,9 +88,9 @@ def tree(url, saltenv="base"):
     return _link().tree(url, saltenv)
 
 
-def more(digest):
-    """The bytes of the runtime's other archive, still compressed. Raises LinkError if they are not received."""
-    return _link().more(digest)
+def packs(digests):
+    """The bytes of packs of the runtime, still compressed. Raises LinkError if they are not received."""
+    return _link().packs(digests)
 
 
 def salt(question):

@@ -216,8 +216,17 @@ class Loader(object):
     # beyond a mapping
 
     def load_all(self):
+        self.foresee(self._files())
         for virtual in list(self._files()):
             self._load(virtual)
+
+    def foresee(self, virtuals):
+        """Have all files of these virtual names sent at once, as far as they are not on this target."""
+        for source in self._sources:
+            if hasattr(source, "foresee"):
+                found = [(name, own) for virtual in virtuals for own, name in self._files().get(virtual, ())]
+                chosen = [name for name, own in found if own is source and self._fits(source, name)]
+                source.foresee(["thin.%s.%s" % (self._kind, name) for name in chosen if name not in self._done])
 
     def module(self, name):
         """The globals (a dict) of the function's module."""

@@ -334,6 +334,10 @@ class Relay(object):
         stderr = self._captured()[-8192:].decode("utf-8", "replace")
         return [("kind", kind), ("message", message), ("stderr", stderr)]
 
+    def is_sound(self):
+        """Whether the session ended normally, with nothing left on the channel."""
+        return self._done() and self.why is None and not self.lost and not self.left
+
     def release(self):
         """Restore signal handlers and the channel, close the rest. Returns whether the session ended normally."""
         signal.set_wakeup_fd(-1)
@@ -346,7 +350,7 @@ class Relay(object):
                 os.close(fd)
         for fd in (self.channel.up, self.channel.down):
             os.set_blocking(fd, True)
-        return self._done() and self.why is None and not self.lost and not self.left
+        return self.is_sound()
 
     def _captured(self):
         mark = b"(%d bytes before this are left out)\n" % self.stderr_lost if self.stderr_lost else b""

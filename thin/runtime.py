@@ -9,6 +9,8 @@ controller and in tests, `Folder` reads the package's files and Python's own byt
     virtual_index(kind) {virtual name: [file names]}: virtual_index("modules")["pkg"] == ["aptpkg", "yumpkg", ...]
     fits(kind)          {file name: {grain: (values)}} of the files that are only for some systems
 
+and a store also ``foresee(names)``, which has modules sent that will be needed.
+
 Raises ImportError for a module that does not exist.
 """
 
@@ -47,6 +49,12 @@ def virtual_index(kind):
 
 def fits(kind):
     return backend().fits(kind)
+
+
+def foresee(names):
+    """Announce modules that will be needed."""
+    if hasattr(backend(), "foresee"):
+        backend().foresee(names)
 
 
 class Folder(object):

@@ -1,4 +1,5 @@
-"""Several consecutive sessions on one channel: the supervisor stays, and forks a worker for each.
+"""Several consecutive sessions on one channel: the supervisor stays, and forks a worker for each. Of a run of states
+that may outlive the channel it is the front (thin.front), and forks a supervisor.
 
 They share only the started Python and the loaded runtime. Each has its own worker process, with its own loaders, grains
 and pillar, and its own lock and deadline. Another session may follow only after a normal end; otherwise the supervisor
@@ -15,10 +16,10 @@ import sys
 from thin import boot
 
 #: The keys that a frame of parameters may have, and the function that converts each value.
-PARAMETERS = {"lock": str, "wait": float, "deadline": float, "lock_name": str}
+PARAMETERS = {"lock": str, "wait": float, "deadline": float, "lock_name": str, "job": str, "reconnect": float}
 LIMIT = 64 * 1024
-#: Reported like the name of a module: the runtime's other archive was needed.
-MORE = "+"
+#: Before the number of a pack of the runtime, which is reported like the name of a module.
+PACK = "+"
 
 
 class Ahead(object):
@@ -29,14 +30,14 @@ class Ahead(object):
     """
 
     def __init__(self, state, store):
-        from thin import calls, custom, loader, log, resourcetypes, worker  # noqa: F401
+        from thin import calls, custom, loader, log, worker  # noqa: F401
 
         if state["lock"] is not None:
             from thin import engine  # noqa: F401
         #: What was sent for all sessions, by name. Workers inherit it.
         self.kept = {}
         self._store = store
-        store.fetch = lambda table: custom.kept_more(state, table)
+        store.fetch = lambda tables: custom.kept_packs(state, tables)
         self._tried = set()
         self._pipe = None
 
@@ -53,8 +54,9 @@ class Ahead(object):
             sys.modules["random"].seed()
 
     def tell(self):
-        """Report, in the worker at its end, its imports and whether it needed the runtime's second archive."""
-        found = sorted(set(sys.modules) - self._before) + ([MORE] if self._store.has_more() else [])
+        """Report, in the worker at its end, its imports and the packs of the runtime that it needed."""
+        packs = [PACK + str(number) for number in self._store.loaded_packs()]
+        found = packs + sorted(set(sys.modules) - self._before)
         try:
             os.write(self._pipe[1], "\n".join(found).encode("utf-8", "replace")[:LIMIT])
         except OSError:
@@ -73,7 +75,7 @@ class Ahead(object):
             if name and name not in self._tried:
                 self._tried.add(name)
                 try:
-                    self._store.have_more() if name == MORE else __import__(name)
+                    self._store.load_packs([int(name[1:])]) if name.startswith(PACK) else __import__(name)
                 except (Exception, SystemExit):  # it cannot be imported in this process
                     pass
 

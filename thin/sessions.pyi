@@ -4,7 +4,7 @@ from thin.store import Store
 
 PARAMETERS: dict[str, Any]
 LIMIT: int
-MORE: str
+PACK: str
 
 class Ahead:
     kept: dict[str, Any]

@@ -17,12 +17,10 @@ import sys
 
 from thin.boot import body, limit, mac, read, read_image, sha256, stamp
 
-KEEP_ARCHIVES = 3
-KEEP_IMAGES = 8
 _BLOCK = 512
 #: file of stored outputs of programs, which is kept when archives and images are removed (thin.grains.answers)
 ANSWERS = "thin-answers"
-_OURS = ("thin-", ".thin-", "user-", ".user-", "more-", ".more-")
+_OURS = ("thin-", ".thin-", "user-", ".user-", "pack-", ".pack-", "more-", ".more-")
 
 
 def start(state):
@@ -42,6 +40,9 @@ class Store(object):
 
     #: Prefixes of the names of its files; the stores of thin.custom have others.
     FAMILY = "thin-"
+    #: How many archives of this prefix are kept, and how many images of each.
+    KEEP_ARCHIVES = 3
+    KEEP_IMAGES = 8
 
     def __init__(self, state):
         self._state = state
@@ -49,9 +50,10 @@ class Store(object):
         self._archive = state["archive"]
         self._members = None
         self._fresh = state["fresh"]
-        #: returns the store of the other archive (see pushsalt.bundle.pack); set by the worker
+        #: returns the stores of packs (see pushsalt.bundle.contents); set by the worker
         self.fetch = None
-        self._more = self._elsewhere = None
+        self._packs = {}  # number -> store
+        self._elsewhere = None
         self._seen = None  # the stamp of the image's file when it was last read again
         header = state["header"]
         if header is None:
@@ -62,7 +64,7 @@ class Store(object):
 
     def code(self, name):
         if self._is_elsewhere(name):
-            return self._other().code(name)
+            return self._pack(name).code(name)
         code = self._fresh.get(name) or body(self._data, self._entry(name))
         if code is None:
             code = compile(self._text(name), self.path(name), "exec", 0, True)
@@ -71,13 +73,13 @@ class Store(object):
 
     def source(self, name):
         if self._is_elsewhere(name):
-            return self._other().source(name)
+            return self._pack(name).source(name)
         return self._text(name).decode("utf-8")
 
     def names(self, prefix):
         prefix += "."
         cut = len(prefix)
-        modules = set(self.modules) | self._others()
+        modules = set(self.modules).union(self._others())
         return sorted(name for name in modules if name.startswith(prefix) and "." not in name[cut:])
 
     def virtual_index(self, kind):
@@ -98,42 +100,57 @@ class Store(object):
             return self.modules[name]
         except KeyError:
             if self._is_elsewhere(name):
-                from thin import _index
+                from thin import _packs
 
-                return (name in _index.MORE["packages"].split(), 0, 0, b"")
+                return (name in _packs.PACKAGES, 0, 0, b"")
             raise ImportError("no module named %r" % name, name=name)
 
-    # --- the other archive
+    # --- the packs
 
     def _others(self):
-        """The names of the modules in the other archive."""
+        """{module in a pack: the numbers of its packs}, the smallest one first."""
         if self._elsewhere is None:
-            self._elsewhere = frozenset()  # the next line asks for a name, too
-            if "thin._index" in self.modules:
-                from thin import _index
+            self._elsewhere = {}  # the next lines ask for a name, too
+            if "thin._packs" in self.modules:
+                from thin import _packs
 
-                self._elsewhere = frozenset(_index.MORE["names"].split())
+                for number, (_, _, names) in enumerate(_packs.PACKS):
+                    for name in names.split():
+                        self._elsewhere.setdefault(name, []).append(number)
         return self._elsewhere
 
     def _is_elsewhere(self, name):
         return name not in self.modules and name.startswith("thin.") and name in self._others()
 
-    def _other(self):
-        if self._more is None:
-            if self.fetch is None:
-                raise ImportError("this part of the runtime is not here, and there is no controller to ask")
-            from thin import _index
+    def _pack(self, name):
+        """The store of a pack that has this module. Raises ImportError."""
+        numbers = self._others()[name]
+        if not any(number in self._packs for number in numbers):
+            self.load_packs(numbers[:1])
+        return next(self._packs[number] for number in numbers if number in self._packs)
 
-            self._more = self.fetch(_index.MORE)
-        return self._more
+    def loaded_packs(self):
+        """The numbers of the packs that are loaded."""
+        return list(self._packs)
 
-    def has_more(self):
-        """Whether the other archive is already loaded."""
-        return self._more is not None
+    def load_packs(self, numbers):
+        """Load packs; those that are not on this target are requested together. Raises ImportError."""
+        from thin import _packs
 
-    def have_more(self):
-        """Load the other archive. Raises ImportError."""
-        self._other()
+        if self.fetch is None:
+            raise ImportError("this part of the runtime is not here, and there is no controller to ask")
+        numbers = [number for number in numbers if number not in self._packs]
+        self._packs.update(zip(numbers, self.fetch([_packs.PACKS[number][:2] for number in numbers])))
+
+    def foresee(self, names):
+        """Load the packs of these modules with one question, if it can be asked."""
+        found = [self._others()[name] for name in names if self._is_elsewhere(name)]
+        wanted = {numbers[0] for numbers in found if not any(number in self._packs for number in numbers)}
+        if wanted and self.fetch is not None:
+            try:
+                self.load_packs(sorted(wanted))
+            except ImportError:
+                pass  # whoever needs one of them will see it
 
     # --- the import system's side
 
@@ -163,7 +180,7 @@ class Store(object):
 
     def _text(self, name):
         _, at, size = self._tar()[name]
-        return self._archive[at : at + size]
+        return self._files[at : at + size]
 
     def _tar(self):
         """{module: (is package, offset, size)} of the archive, which is read and verified on the first call."""
@@ -175,8 +192,13 @@ class Store(object):
                     self._remove(state["tar"])
                     raise ImportError("the runtime on this target was damaged and has been removed: run again")
                 self._archive = archive
-            self._members = dict(members(self._archive))
+            self._files = self.opened(self._archive)
+            self._members = dict(members(self._files))
         return self._members
+
+    def opened(self, archive):
+        """The tar of a stored archive."""
+        return archive
 
     # --- storage of both on disk; an error there only makes the next start slower
 
@@ -195,14 +217,16 @@ class Store(object):
 
     def keep_image(self):
         """Add the code that this process compiled to the image, if it or the archive is new."""
-        if self._more is not None:
-            self._more.keep_image()
+        for pack in self._packs.values():
+            pack.keep_image()
         state = self._state
         if state["dir_fd"] < 0:
             return
         verified = stamp(state["tar"], state["dir_fd"])
         if verified is None or not (self._fresh or state["header"] is None or state["header"]["stamp"] != verified):
             return
+        if "thin.boot" in self.modules and not self.modules["thin.boot"][1]:
+            self.code("thin.boot")  # thin.warmstart takes it from the image
         bodies = {}
         for name, (_, at, size, digest) in self.modules.items():
             if name in self._fresh:
@@ -218,8 +242,8 @@ class Store(object):
 
     def look_again(self):
         """Read the image again: code that other processes compiled need not be compiled in this one."""
-        if self._more is not None:
-            self._more.look_again()
+        for pack in self._packs.values():
+            pack.look_again()
         state = self._state
         found = stamp(state["image"], state["dir_fd"]) if state["dir_fd"] >= 0 else None
         if found is None or found == self._seen:
@@ -286,10 +310,12 @@ class Store(object):
                 if state:
                     found[name] = state[2]
         newest = sorted(found, key=found.get, reverse=True)
-        keep = [name for name in newest if name.endswith(".tar") and name != self._state["tar"]][: KEEP_ARCHIVES - 1]
+        keep = [name for name in newest if name.endswith(".tar") and name != self._state["tar"]][
+            : self.KEEP_ARCHIVES - 1
+        ]
         keep.append(self._state["tar"])
-        stems = tuple(name[:-4] for name in keep)
-        keep += [name for name in newest if name.endswith(".img") and name.startswith(stems)][:KEEP_IMAGES]
+        for stem in [name[:-4] for name in keep]:
+            keep += [name for name in newest if name.endswith(".img") and name.startswith(stem)][: self.KEEP_IMAGES]
         hour_ago = (time.time() - 3600) * 1e9
         keep += [name for name in newest if name.startswith(".") and found[name] > hour_ago]
         for name in set(found) - set(keep):

@@ -1,8 +1,8 @@
 """A run that outlives its connection: the supervisor continues without the controller, and a later session takes over.
 
-The process that the login started forks at once. The *front* stays with the login and only waits. The supervisor has a
-session of its own (setsid), so that it is not affected by the end of the login, of sudo or of a terminal. After the
-worker has received the plan (its frame b"R" ``begin``), the supervisor does this:
+The process that the login started forks at once. The *front* (thin.front) stays with the login and only waits. The
+supervisor has a session of its own (setsid), so that it is not affected by the end of the login, of sudo or of a
+terminal. After the worker has received the plan (its frame b"R" ``begin``), the supervisor does this:
 
 ==========================================  ================================================================
 event                                       what the supervisor does
@@ -35,7 +35,7 @@ import select
 import struct
 from time import monotonic, sleep
 
-from thin import kept, relay
+from thin import front, kept, relay
 
 #: Seconds to wait for a lost controller in addition to the time for which it tries to reconnect: it may notice the loss
 #: later.
@@ -50,33 +50,6 @@ REPORT = 1024 * 1024
 COLLECT = 2**64 - 1
 
 _HEAD = 5
-
-
-def divide(state, channel, lock_fd):
-    """Fork. Returns in the supervisor, which gets a session of its own; the parent is the front and never returns."""
-    read, write = os.pipe()
-    pid = os.fork()
-    if pid:
-        for fd in (write, channel.up, channel.down, lock_fd):
-            if fd is not None:
-                os.close(fd)
-        _wait(read, pid)
-    os.close(read)
-    os.setsid()
-    state["front"] = write
-
-
-def _wait(read, pid=None):
-    """The front: exit with the status that the supervisor reports, or with that of the supervisor if it was killed."""
-    try:
-        said = os.read(read, 1)
-    except OSError:
-        said = b""
-    status = said[0] if said else 70
-    if not said and pid is not None:
-        found = os.waitpid(pid, 0)[1]
-        status = os.WEXITSTATUS(found) if os.WIFEXITED(found) else 128 + os.WTERMSIG(found)
-    os._exit(status)
 
 
 class Surviving(relay.Relay):
@@ -101,7 +74,11 @@ class Surviving(relay.Relay):
 
     def run(self):
         status = super(Surviving, self).run()
-        self._release_front(status)
+        sound = self.is_sound()
+        if sound:  # the front has the same open files
+            for fd in (self.channel.up, self.channel.down):
+                os.set_blocking(fd, True)
+        self._release_front(status, sound)
         return status
 
     # --- down
@@ -228,10 +205,10 @@ class Surviving(relay.Relay):
         os.close(null)
         self._release_front(0)
 
-    def _release_front(self, status):
+    def _release_front(self, status, sound=False):
         if self.front is not None:
             try:
-                os.write(self.front, bytes([status & 0xFF]))
+                os.write(self.front, bytes([status & 0xFF]) + (front.SOUND if sound else b""))
             except OSError:
                 pass
             os.close(self.front)
@@ -465,7 +442,7 @@ def resume(channel, state):
         if read is not None:
             os.close(channel.up)
             os.close(channel.down)
-            _wait(read)
+            os._exit(front.wait(read)[0])
         if kept.has_ended(folder):
             break
         sleep(0.2)  # it may be about to end

@@ -10,8 +10,6 @@ COLLECT: int
 TERM_GRACE: float
 HEARD: float
 
-def divide(state: dict[str, Any], channel: Any, lock_fd: int | None) -> Any: ...
-
 class Surviving(relay.Relay):
     def __init__(self, channel: Any, sock: socket, err: int, pid: int, state: dict[str, Any]) -> None: ...
 

@@ -16,6 +16,8 @@ from thin.controller import Controller
 #: The default ``cachedir`` of Salt's minion, which options contain if none is configured. It is not used: only root can
 #: write to it, and ``clean`` does not remove it.
 MINIONS_CACHEDIR = "/var/cache/salt/minion"
+#: Fields of ``init``, and the modules in packs that they need.
+LATE = {"custom": "thin.compat", "salt": "thin.saltown", "resource": "thin.resourcetypes"}
 
 
 def main(sock, info):
@@ -64,7 +66,7 @@ class Worker(object):
         link.connect(self.controller)
         store = runtime.backend()
         if hasattr(store, "fetch"):
-            store.fetch = self._fetch_more
+            store.fetch = self._fetch_packs
 
     def close(self):
         if self._plain is not None:
@@ -74,10 +76,10 @@ class Worker(object):
             self._custom.keep_image()
         self.blobs.close()
 
-    def _fetch_more(self, table):
+    def _fetch_packs(self, tables):
         from thin import custom
 
-        return custom.fetch_more(self.info.get("place"), table)
+        return custom.packs(self.info.get("place"), tables)
 
     def serve(self, message):
         if self._held is not None:
@@ -107,6 +109,7 @@ class Worker(object):
             self._held = held
             if message.get("custom"):
                 warnings = self._take_custom(message["custom"])
+            runtime.foresee([LATE[key] for key in sorted(LATE) if message.get(key)])
             machine = self._load(message.get("resource"))
         except ValueError as exc:
             self.channel.send({"k": "error", "kind": "bootstrap_failed", "message": str(exc)})
@@ -151,7 +154,6 @@ class Worker(object):
 
             if "kept" in resource:
                 resource = dict(resource, declared=self.info["kept"][resource["kept"]])
-
             self._resource = resource["type"], False
             self._plain = resourcetypes.Plain(
                 resource, self.opts, runtime, own, self._collect_machine, self._collect, link.pillar
@@ -250,7 +252,7 @@ class Worker(object):
 
     def on_copy(self, message):
         if self._transfers is None:
-            from importlib import import_module  # few sessions copy; the module is in the other archive
+            from importlib import import_module  # few sessions copy: it is in a pack
 
             self._transfers = import_module("thin.utils.files.transfer").Transfers(self.controller, self.blobs)
 
@@ -332,6 +334,7 @@ class Worker(object):
             self._plain.start()
         try:
             chunks, jobs = message.get("chunks") or [], None
+            self.loaders.states.foresee(sorted({chunk.get("state") for chunk in chunks}))
             # A plan needs the notes of each state, and parallel states cannot send any.
             if any(chunk.get("parallel") for chunk in chunks) and not message.get("detail"):
                 from thin import parallel

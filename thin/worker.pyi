@@ -7,6 +7,7 @@ from thin.controller import Controller
 from thin.loader import Loaders
 
 MINIONS_CACHEDIR: str
+LATE: dict[str, str]
 
 def main(sock: socket, info: dict[str, Any]) -> None: ...
 

@@ -33,6 +33,8 @@ OTHERS = frozenset(
 ASKING = ("--ask", "--rerun-failed", "--confirm", "--askpass")
 #: Values of --session with which a command runs by itself.
 OFF = (["0"], ["off"], ["no"], ["false"], ["none"], [""])
+#: Seconds to wait for a broker: one that listens answers at once.
+PATIENCE = 5
 PASSED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -45,8 +47,8 @@ def answered(words: Sequence[str]) -> int | None:
     if not place.is_private(folder):
         return None
     try:
-        here = os.getcwd()
-        link = f"{folder}/{place.alias(words, env, here)}"
+        cwd = os.getcwd()
+        link = f"{folder}/{place.alias(words, env, cwd)}"
         name = os.readlink(link)
     except OSError:
         return None
@@ -99,7 +101,7 @@ def connected(path: str) -> socket | None:
 
     sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
-        sock.settimeout(5)
+        sock.settimeout(PATIENCE)
         sock.connect(path)
         if peer_uid(sock) == os.geteuid():
             sock.settimeout(None)
@@ -126,19 +128,16 @@ def peer_uid(sock: socket) -> int:
 
 def _run_by(sock: socket) -> int | None:
     try:
-        here = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+        cwd = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
         return None
+    sock.settimeout(PATIENCE)
     try:
-        if not _send(sock, here):
+        if not _is_taken(sock) or not _send(sock, cwd):
             return None
     finally:
-        os.close(here)
-    try:
-        begun = sock.recv(1)
-    except OSError:
-        begun = b""
-    if begun != b"+":
+        os.close(cwd)
+    if not _begun(sock):
         return None
     _pass_signals(sock)
     said = b""
@@ -155,7 +154,31 @@ def _run_by(sock: socket) -> int | None:
     return said[1] if said[:1] == b"x" else _ended_by(said[1])
 
 
-def _send(sock: socket, here: int) -> bool:
+def _is_taken(sock: socket) -> bool:
+    try:
+        return sock.recv(1) == b"!"
+    except OSError:
+        return False
+
+
+def _begun(sock: socket) -> bool:
+    """Whether the broker has started the command. If it does not answer in time, it cannot start the command later."""
+    import _socket
+
+    try:
+        begun = sock.recv(1)
+    except OSError:
+        begun = b""
+        try:
+            sock.shutdown(_socket.SHUT_RD)  # from now on its answer fails; one that has come is read
+            begun = sock.recv(1)
+        except OSError:
+            pass
+    sock.settimeout(None)
+    return begun == b"+"
+
+
+def _send(sock: socket, cwd: int) -> bool:
     """Send the request. Returns whether all of it was sent."""
     import _socket
 
@@ -168,7 +191,7 @@ def _send(sock: socket, here: int) -> bool:
     if len(request) > LIMIT:
         return False
     try:
-        descriptors = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2, here))
+        descriptors = b"".join(number.to_bytes(4, sys.byteorder) for number in (0, 1, 2, cwd))
         sent = sock.sendmsg([request], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, descriptors)])
         while sent < len(request):
             sent += sock.send(request[sent:])

@@ -67,7 +67,7 @@ def key(env: Mapping[str, str], project: Iterable[str]) -> str:
     return _digest((*_process(env), *project))
 
 
-def alias(words: Sequence[str], env: Mapping[str, str], here: str) -> str:
+def alias(words: Sequence[str], env: Mapping[str, str], cwd: str) -> str:
     """The name of the link for a command line in a working folder."""
     said: list[str] = []
     for number, word in enumerate(words):
@@ -76,7 +76,7 @@ def alias(words: Sequence[str], env: Mapping[str, str], here: str) -> str:
         elif word.startswith(("-c", "-i", *(f"{option}=" for option in _OPTIONS[2:]))):
             said.append(word)
     chosen = [f"{name}={value}" for name, value in sorted(env.items()) if _of_project(name)]
-    return "@" + _digest((*_process(env), here, *chosen, *said))
+    return "@" + _digest((*_process(env), cwd, *chosen, *said))
 
 
 def _of_project(name: str) -> bool:

@@ -1,9 +1,10 @@
 """The request that a client sends to the broker: a command line with the state of the client's process.
 
-It consists of ``PSS1``, four bytes of length, and texts that are separated by NUL. Four file descriptors are sent with
-the first bytes: stdin, stdout, stderr and the working folder. The broker answers ``+`` when it has started the command.
-After that, the client sends one byte for each signal, its number. At the end, the broker sends ``x`` and the exit
-status, or ``k`` and the number of the signal that ended the command.
+The broker sends ``!`` when it takes a connection; before that, the client sends nothing, neither environment nor
+descriptors. The request consists of ``PSS1``, four bytes of length, and texts that are separated by NUL. Four file
+descriptors are sent with the first bytes: stdin, stdout, stderr and the working folder. The broker answers ``+`` when
+it has started the command. After that, the client sends one byte for each signal, its number. At the end, the broker
+sends ``x`` and the exit status, or ``k`` and the number of the signal that ended the command.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ MAGIC = b"PSS1"
 HEAD = 8
 #: Maximum length of a request: arguments and environment together.
 LIMIT = 4 * 1024 * 1024
+READY = b"!"
 BEGUN = b"+"
 EXITED, KILLED = b"x", b"k"
 

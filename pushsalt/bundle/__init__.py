@@ -1,1 +1,3 @@
-"""Code that is sent to targets: the archives (pack), the first stage (shim), and the record of both (runtime)."""
+"""Code that is sent to targets: the archives (pack), the first stage (shim), and the cached records of both
+(runtime).
+"""

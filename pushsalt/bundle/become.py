@@ -1,8 +1,8 @@
 """Becoming another user on a target by sudo, su, doas or run0.
 
-sudo gets a random prompt text. The others have fixed prompts, so a mark is printed right before they start: only a
-prompt after the mark is theirs, and not output of the login's start-up files. Their messages are in English, since
-LC_ALL is set for them; they do not pass it on.
+sudo gets a random prompt text. The others have fixed prompts, so a mark is printed immediately before they start: only
+text after the mark can be their prompt, earlier text is output of the login's start-up files. Their messages are in
+English, since LC_ALL is set for them; they do not pass it on.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _CHOICE: Final = re.compile(rb"Choose identity to authenticate as \([0-9-]+\):[ 
 
 @dataclass(frozen=True)
 class Method:
-    """One program. ``refusals``: kind of error -> its messages."""
+    """A program that changes the user. ``refusals``: error kind -> pattern of its messages."""
 
     name: str
-    #: its words, up to the command
+    #: its arguments before the command
     words: Callable[[Become], list[str]]
     refusals: tuple[tuple[str, str], ...]
     #: the configuration on the target that allows to become a user, with and without password
@@ -37,15 +37,15 @@ class Method:
     without: str
     #: whose password it asks for, for messages
     whose: str = ""
-    #: it asks with the mark itself
+    #: its prompt is the mark
     asks_with_mark: bool = False
-    #: it asks on a terminal only
+    #: it asks only on a terminal
     terminal: bool = False
     #: seconds after the prompt until input is read: polkit drops input that arrives before it turns the echo off
     reads_after: float = 0.0
-    #: it has no option against prompts
+    #: it has no option to suppress prompts
     always_asks: bool = False
-    #: how it ends where it cannot become that user; systemd: EXIT_USER
+    #: its exit code if it cannot become that user; systemd: EXIT_USER
     denied: int | None = None
 
 
@@ -127,9 +127,10 @@ METHODS: Final = {
 
 @dataclass(frozen=True)
 class Become:
-    """Becoming ``user`` by a method. ``asks``: it may ask for a password; else it has to fail where it would.
+    """Becoming ``user`` by a method.
 
-    ``mark`` is a random word: sudo asks with it, before the others it is printed. ``tty``: the command has a terminal.
+    ``asks``: it may ask for a password; otherwise it must fail instead. ``mark`` is a random word: the prompt of sudo,
+    and printed before the other programs start. ``tty``: the command has a terminal.
     """
 
     method: Method
@@ -140,7 +141,7 @@ class Become:
 
     @property
     def is_heard(self) -> bool:
-        """Whether to listen for questions."""
+        """Whether to look for prompts in the output."""
         return self.asks or self.method.always_asks
 
     def command(self, words: Sequence[str]) -> list[str]:
@@ -158,7 +159,7 @@ class Questions:
         self._text = b""
 
     def heard(self, data: bytes) -> int:
-        """Process output of the target; returns the number of new password prompts in it."""
+        """Process output of the target. Returns the number of new password prompts in it."""
         self._text += data
         if self._is_question:
             return self._cut_marks()
@@ -171,7 +172,7 @@ class Questions:
         return int(asked)
 
     def choice(self, user: str) -> bytes | None:
-        """The number of a user in the list that polkit has asked to choose from, if it has."""
+        """The number of a user in the list that polkit offers to choose from; None without such a list."""
         if not self._begun or not _CHOICE.search(self._text):
             return None
         rows = re.findall(rb"(?m)^[ \t]*([0-9]+)\.[ \t]+(.*?)[ \t]*\r?$", self._text)

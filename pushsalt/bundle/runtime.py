@@ -6,13 +6,14 @@ import hashlib
 import hmac
 import logging
 import secrets
-import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from pushsalt.bundle import pack, shim
+from pushsalt.bundle.contents import WORDS
 from pushsalt.cache.store import Bank, private_dir
 from pushsalt.model import Blob, Target
 
@@ -29,19 +30,24 @@ class Met:
 
 
 class Runtime:
-    """The archive by its SHA-256 (``sha``) and ``size``, the ``programs`` that start it, and the keys of the images.
+    """The archives, the ``programs`` that start them, and the keys of the images.
 
+    ``sha`` is a digest of the whole runtime; ``sizes``: {SHA-256 of a first archive: its size}.
     Made once per process by ``load``; the archives themselves are read or built only when a target lacks them.
     """
 
     def __init__(
-        self, sha: str, size: int, more: str, programs: tuple[str, str], secret: bytes, bank: Bank | None, root: Path
+        self,
+        firsts: Mapping[str, tuple[str, int]],
+        programs: Sequence[str],
+        secret: bytes,
+        bank: Bank | None,
+        root: Path,
     ) -> None:
-        self.sha = sha
-        self.size = size
-        #: the digest of the other archive, as it travels
-        self.more_digest = more
+        self.sizes = dict(firsts.values())
+        self.sha = hashlib.sha256(" ".join(self.sizes).encode()).hexdigest()
         self.programs = programs
+        self._firsts = firsts
         self._secret = secret
         self._bank = bank
         self._root = root
@@ -53,37 +59,68 @@ class Runtime:
         bank = _trusted(cache_dir)
         mark = pack.fingerprint(root)
         known = bank.get(f"packed {mark}") if bank else None
-        if not isinstance(known, dict) or "more" not in known:
-            archive, more = pack.build(root)
-            sha = hashlib.sha256(archive).hexdigest()
-            programs = [shim.strip(root / name) for name in ("boot.py", "coldstart.py")]
-            digest = hashlib.sha256(more).hexdigest()
-            known = {"sha": sha, "size": len(archive), "programs": programs, "more": digest}
+        if not isinstance(known, dict) or "firsts" not in known:
+            built = pack.build(root)
+            firsts = {family: [archive.sha, archive.size] for family, archive in built.firsts.items()}
+            programs = [shim.strip(root / name) for name in shim.PROGRAMS]
+            known = {"firsts": firsts, "programs": programs}
+            made = cls(_pairs(firsts), programs, _secret(bank), bank, root)
+            made._keep(built)
             if bank:
-                bank.put(f"archive {digest}", more)
-                bank.put(f"archive {sha}", zlib.compress(archive, 9))
                 bank.put(f"packed {mark}", known)
-        return cls(known["sha"], known["size"], known["more"], tuple(known["programs"]), _secret(bank), bank, root)
+            return made
+        return cls(_pairs(known["firsts"]), known["programs"], _secret(bank), bank, root)
+
+    def _keep(self, built: pack.Built) -> None:
+        """Keep the archives in the cache."""
+        if self._bank:
+            self._bank.put(f"firsts {self.sha}", {archive.sha: archive.data for archive in built.firsts.values()})
+            self._bank.put(f"packs {self.sha}", dict(built.packs))
+
+    def _kept(self, kind: str) -> dict[str, bytes]:
+        found = self._bank.get(f"{kind} {self.sha}") if self._bank else None
+        if isinstance(found, dict):
+            return found
+        built = pack.build(self._root)
+        self._keep(built)
+        return {archive.sha: archive.data for archive in built.firsts.values()} if kind == "firsts" else {**built.packs}
 
     @cached_property
-    def archive(self) -> bytes:
-        """The archive as it travels, zlib-compressed."""
-        kept = self._bank.get(f"archive {self.sha}") if self._bank else None
-        return kept if isinstance(kept, bytes) else zlib.compress(pack.build(self._root)[0], 9)
+    def _data(self) -> dict[str, bytes]:
+        return self._kept("firsts")
 
     @cached_property
-    def more(self) -> Blob:
-        """The second archive, with the files that most runs do not need."""
-        kept = self._bank.get(f"archive {self.more_digest}") if self._bank else None
-        data = kept if isinstance(kept, bytes) else pack.build(self._root)[1]
-        return Blob(self.more_digest, len(data), data=data)
+    def _packs(self) -> dict[str, bytes]:
+        return self._kept("packs")
+
+    def archive(self, sha: str) -> bytes:
+        """A first archive as it travels, zlib-compressed. Raises KeyError for one that does not exist."""
+        return self._data[sha]
+
+    def pack(self, digest: str) -> Blob:
+        """A pack (pushsalt.bundle.contents) by the SHA-256 of its compressed form. Raises KeyError."""
+        data = self._packs[digest]
+        return Blob(digest, len(data), data=data)
+
+    def wanted(self, target: Target, user: str | None) -> dict[str, object]:
+        """The parameters of the first stage that say which archive the target has, or may choose from.
+
+        A target that is not known has a table of ``(SHA-256, size)``, and of the words of its system's name that choose
+        one (thin/coldstart.py).
+        """
+        met = self.met(target, user)
+        if met is not None:
+            return {"sha": met.sha, "size": self.sizes[met.sha]}
+        families = {family: number for number, family in enumerate(self._firsts)}
+        words = {word: families[family] for word, family in WORDS.items() if family in families}
+        return {"sha": "", "size": 0, "archives": list(self._firsts.values()), "words": words}
 
     def key(self, target_id: str) -> bytes:
-        """The key that authenticates compiled code on that target; it is sent there, never written there."""
+        """The key that authenticates compiled code on that target. It is sent to the target, and never stored there."""
         return hmac.digest(self._secret, f"{target_id}\0{self.sha}".encode("utf-8", "surrogateescape"), "sha256")
 
     def met(self, target: Target, user: str | None) -> Met | None:
-        """What was recorded of the target at the last connection; None if it had another runtime then."""
+        """The record of the target's last session; None if it had another runtime then."""
         place = _place(target, user)
         if place not in self._memory:
             self._memory[place] = self._recall(place)
@@ -91,12 +128,12 @@ class Runtime:
 
     def _recall(self, place: str) -> Met | None:
         kept: Any = self._bank.get(place) if self._bank else None
-        if not isinstance(kept, dict) or kept.get("sha") != self.sha:
+        if not isinstance(kept, dict) or kept.get("sha") not in self.sizes:
             return None
-        return Met(self.sha, str(kept.get("python", "")), str(kept.get("exe", "")))
+        return Met(kept["sha"], str(kept.get("python", "")), str(kept.get("exe", "")))
 
     def remember(self, target: Target, user: str | None, met: Met | None) -> None:
-        """Store the record of a target, or with None remove it; an unchanged record is not written."""
+        """Store the record of a target, or remove it if ``met`` is None. An unchanged record is not written."""
         if self._bank and met != self.met(target, user):
             place = _place(target, user)
             self._memory[place] = met
@@ -107,10 +144,15 @@ class Runtime:
 
 
 def _place(target: Target, user: str | None) -> str:
-    """The key of a runtime's place: each user on a target has an own private directory."""
+    """The key of a record: each user on a target has a separate private directory."""
     where = (target.place, target.transport, target.host, target.port)
     parts = (*where, target.user, user, target.thin_dir, target.python)
     return f"met {parts!r}"
+
+
+def _pairs(firsts: Mapping[str, list[Any]]) -> dict[str, tuple[str, int]]:
+    """{family: (SHA-256, size)} of first archives."""
+    return {family: (str(sha), int(size)) for family, (sha, size) in firsts.items()}
 
 
 def _trusted(cache_dir: Path | None) -> Bank | None:

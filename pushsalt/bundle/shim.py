@@ -1,13 +1,14 @@
 """The first stage: the command that starts Python on a target, and the program that it reads from stdin.
 
 The command is one line that any login shell (sh, bash, zsh, fish, csh) passes unchanged to /bin/sh. There a loop finds
-a Python and starts it with a tiny loader, which reads the real program, ``thin/boot.py`` with this session's
-parameters, from stdin: so argv is short and contains no secrets, and only one interpreter is started.
+a Python and starts it with a tiny loader, which reads the real program, ``thin/warmstart.py`` with this session's
+parameters, from stdin: so argv is short and contains no secrets, and only one interpreter is started. Where the
+interpreter is known from an earlier session, it is started without /bin/sh (``direct``).
 
 Possible output before the first frame of that program:
 
-- the nonce, ``G`` and four zero bytes, if requested: Python runs and reads stdin. Before that, only passwords for
-  prompts of sudo and the like were written there (``bundle.become``);
+- the nonce, ``G`` and four zero bytes, if requested: Python runs and reads stdin. Before that, the controller only
+writes passwords for prompts of sudo and similar programs to stdin (``bundle.become``);
 - a line ``pushsalt NONCE8 no_python|too_old OS_ID FOUND`` (the first half of the nonce) from /bin/sh or an old Python.
 """
 
@@ -33,6 +34,8 @@ CANDIDATES = (
     "/usr/pkg/bin/python3",
 )
 NO_PYTHON = 81
+#: The texts of the first stage, as ``program`` takes them.
+PROGRAMS = ("warmstart.py", "boot.py", "coldstart.py")
 
 # Neither text has single quotes, backslashes or exclamation marks: some login shell would change them. Nor are there
 # two spaces in a row: a forced command that ends in an unquoted `eval $SSH_ORIGINAL_COMMAND` would make one of them.
@@ -83,8 +86,19 @@ def command(target: Target, nonce: str, size: int, *, go: bool = False, become: 
     return as_user(target, [*target.enter, *words], become)
 
 
+def direct(exe: str, nonce: str, size: int) -> list[str] | None:
+    """The words that start the first stage by this interpreter, whose path the target has reported; None for a path
+    that is not a plain absolute one. Where it has vanished the command fails, and ``command`` finds another.
+    """
+    if not exe.startswith("/") or not _BARE.fullmatch(exe):
+        return None
+    return [exe, "-I", "-S", "-c", _ONE_LINE, nonce, str(size)]
+
+
 def as_user(target: Target, words: list[str], become: Become | None) -> list[str]:
-    """The words of a command that runs these as another user, if there is one to become. Raises TargetError."""
+    """The words of a command that runs these as another user; without ``become`` the words themselves. Raises
+    TargetError.
+    """
     if become is None:
         return words
     _plain(target, "sudo_user", become.user)
@@ -110,21 +124,22 @@ def _quoted(word: str) -> str:
     if _BARE.fullmatch(word):
         return word
     if _UNQUOTABLE.search(word):
-        raise ValueError(f"no quoting of {word!r} holds in every shell")
+        raise ValueError(f"{word!r} cannot be quoted for every shell")
     return f"'{word}'"
 
 
-def program(boot: str, cold: str, parameters: Mapping[str, object]) -> bytes:
-    """The program for stdin: the text of ``thin/boot.py`` and the call that starts it; ``cold`` is compiled if needed.
+def program(texts: Sequence[str], parameters: Mapping[str, object]) -> bytes:
+    """The program for stdin: the text of ``thin/warmstart.py`` and the call that starts it.
 
-    Both texts are as ``strip`` leaves them.
+    ``texts`` are those of PROGRAMS as ``strip`` leaves them; the others are compiled if needed.
     """
+    warm, boot, cold = texts
     # ascii() of plain values is a Python literal that any version reads the same.
-    return f"{boot}\nboot({dict(parameters)!a}, {cold!a})\n".encode("ascii")
+    return f"{warm}\nbegin({dict(parameters)!a}, {boot!a}, {cold!a})\n".encode("ascii")
 
 
 def strip(path: Path) -> str:
-    """The program text of a module without comments and docstrings: it is compiled on each start."""
+    """The source text of a module without comments and docstrings, since targets compile it at each start."""
     tree = ast.parse(path.read_text("utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node) is not None:

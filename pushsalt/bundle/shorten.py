@@ -1,7 +1,7 @@
 """Shortens source files for targets, without changing line numbers.
 
-Removed are declarations for the controller (see pushsalt.modules.effects), and docstrings, except those that
-``sys.doc`` shows: of modules and states, and of their public functions.
+Removed are declarations for the controller (see pushsalt.modules.effects), docstrings (``sys.doc`` asks the controller
+for them, see pushsalt.bundle.docs) and lines that are comments.
 """
 
 from __future__ import annotations
@@ -19,19 +19,21 @@ _DECLARED: Final = re.compile(
 )
 _HEAD: Final = re.compile(r"( *)(?:def|class) (\w+)")
 _HEAD_END: Final = re.compile(r":\s*(?:#.*)?$")
+_COMMENT: Final = re.compile(r"\s*#")
 
 
 def shortened(name: str, text: str) -> str:
     """The file of that name in the archive (``thin/modules/file.py``) as targets get it."""
-    declares = name.split("/")[1] in DECLARING
-    if declares and "\n__" in text:
+    if name.split("/")[1] in DECLARING and "\n__" in text:
         text = _DECLARED.sub(lambda found: "\n" * found.group().count("\n"), text)
-    return "\n".join(_without_docs(text.split("\n"), declares))
+    return "\n".join(_without_comments(_without_docs(text.split("\n"))))
 
 
-def _without_docs(lines: list[str], public_stay: bool) -> Iterator[str]:
-    """Each docstring becomes an empty one, since a body cannot be without any statement."""
-    at = 0
+def _without_docs(lines: list[str]) -> Iterator[str]:
+    """The docstring of a function or class becomes an empty one, since a body cannot be without any statement."""
+    end = _end_of_doc(lines, 0)
+    at = 0 if end is None else end + 1
+    yield from [""] * at
     while at < len(lines):
         head = _HEAD.match(lines[at])
         if head is None:
@@ -43,13 +45,25 @@ def _without_docs(lines: list[str], public_stay: bool) -> Iterator[str]:
             at += 1
         yield lines[at]
         at += 1
-        if public_stay and not head[1] and not head[2].startswith("_"):
-            continue
         end = _end_of_doc(lines, at)
         if end is not None:
             yield lines[at][: len(lines[at]) - len(lines[at].lstrip())] + '""'
             yield from [""] * (end - at)
             at = end + 1
+
+
+def _without_comments(lines: Iterator[str]) -> Iterator[str]:
+    """Lines that are comments become empty, outside of texts of several lines."""
+    within = ""
+    for line in lines:
+        if not within and _COMMENT.match(line):
+            yield ""
+            continue
+        yield line
+        for quotes in ('"""', "'''") if not within else (within,):
+            if line.count(quotes) % 2:
+                within = "" if within else quotes
+                break
 
 
 def _end_of_doc(lines: list[str], at: int) -> int | None:

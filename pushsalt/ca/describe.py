@@ -18,7 +18,7 @@ SOON: Final = 30 * 86400
 
 
 def describe(folder: Folder) -> dict[str, Any]:
-    """The CA. ``problems``: failed checks; ``warnings``: what needs attention."""
+    """The data of the CA. ``problems``: failed checks; ``warnings``: texts about what needs attention."""
     root = folder.root
     data: dict[str, Any] = {"dir": str(folder.path), "root": _key(folder, root), "problems": [], "warnings": []}
     try:
@@ -34,15 +34,15 @@ def describe(folder: Folder) -> dict[str, Any]:
         "expires": date(manifest.expires),
     }
     if time.time() >= manifest.expires:
-        data["problems"].append(f"the root's signature ended on {date(manifest.expires)}")
+        data["problems"].append(f"the root's signature expired on {date(manifest.expires)}")
     elif time.time() >= manifest.expires - SOON:
-        data["warnings"].append(f"the root's signature ends on {date(manifest.expires)}: `pushsalt ca init --renew`")
+        data["warnings"].append(f"the root's signature expires on {date(manifest.expires)}: `pushsalt ca init --renew`")
     data["environments"] = {
         name: _environment(folder, manifest, name, data["problems"]) for name in manifest.environments
     }
     anywhere = [name for name, env in manifest.environments.items() if not env.hosts]
     if anywhere and len(manifest.environments) > 1:
-        said = f"{', '.join(anywhere)}: without --hosts its authority is believed for the hosts of all environments"
+        said = f"{', '.join(anywhere)}: without --hosts its authority is trusted for the hosts of all environments"
         data["warnings"].append(said)
     if (waiting := folder.waiting()) is not None:
         data["waiting"] = manifest_data(waiting)
@@ -115,7 +115,7 @@ def describe_file(path: Path) -> dict[str, Any]:
 
 
 def is_revoked_in_ca(folder: Folder, path: Path) -> bool:
-    """Whether the certificate in this file is of an authority of the CA, and revoked. Raises CaError."""
+    """Whether an authority of this CA signed the certificate in this file, and it is revoked. Raises CaError."""
     authority = parse_certificate(regular.read_text(path, "replace")).authority.blob
     for name, env in folder.manifest.environments.items():
         if authority in {key.blob for key in (*env.user_authorities, *env.host_authorities)}:

@@ -74,8 +74,8 @@ class Folder:
         key = read_public(self.file("root.pub"))
         if self.pin and key.fingerprint != self.pin:
             raise CaError(
-                f"the root in {self.path} is {key.fingerprint}, but the configuration says {self.pin}",
-                hint="if you did not change the root yourself, somebody else did: take the folder from a backup",
+                f"the root in {self.path} is {key.fingerprint}, but the configuration requires {self.pin}",
+                hint="if you did not change the root yourself, somebody else did: restore the folder from a backup",
             )
         return key
 
@@ -91,18 +91,18 @@ class Folder:
         newest = self._newest()
         if found.serial < newest:
             raise CaError(
-                f"{where} is number {found.serial}, but number {newest} was signed already",
-                hint="an old copy came back: restore the newest manifest.json and manifest.json.sig",
+                f"{where} has the number {found.serial}, but number {newest} was signed already",
+                hint="it is an old copy: restore the newest manifest.json and manifest.json.sig",
             )
         return found
 
     def current(self) -> manifests.Manifest:
-        """The manifest, if it still holds today. Raises CaError."""
+        """The manifest, if it has not expired. Raises CaError."""
         found = self.manifest
         if time.time() >= found.expires:
             raise CaError(
-                f"the root's signature on {self.file(MANIFEST)} ended on {date(found.expires)}",
-                hint="`pushsalt ca init --renew` has the root sign it for another year",
+                f"the root's signature on {self.file(MANIFEST)} expired on {date(found.expires)}",
+                hint="`pushsalt ca init --renew` renews the root's signature for a year",
             )
         return found
 
@@ -111,11 +111,13 @@ class Folder:
         return max((entry.get("manifest", 0) for entry in self.log() if entry["action"] == "manifest"), default=0)
 
     def sign_manifest(self, wanted: manifests.Manifest) -> None:
-        """Have the root sign this manifest, and put it in its place. Raises CaError."""
+        """Sign this manifest with the root key, and store it as the current one. Raises CaError."""
         data = wanted.encode()
         manifests.decode(data, self.root, MANIFEST)
         if wanted.serial <= self._newest():
-            raise CaError(f"a manifest {wanted.serial} was signed already", hint="somebody was faster: try again")
+            raise CaError(
+                f"a manifest {wanted.serial} was signed already", hint="another command signed it meanwhile: try again"
+            )
         with self.work() as work:
             place = work / MANIFEST
             place.write_bytes(data)
@@ -135,7 +137,7 @@ class Folder:
         forget(self, "manifest")
 
     def waiting(self) -> manifests.Manifest | None:
-        """The manifest that waits for the root's signature, if it is newer than the one that has it. Raises CaError."""
+        """The manifest that waits for the root's signature, if it is newer than the signed one. Raises CaError."""
         if not self.file(NEXT).exists():
             return None
         found = manifests.decode(self._bytes(NEXT), self.root, str(self.file(NEXT)))
@@ -152,8 +154,8 @@ class Folder:
             return Holder.of(self._keys()[key.fingerprint])
         except (KeyError, TypeError, ValueError):
             raise CaError(
-                f"ca.json does not say where the private half of {key.fingerprint} is",
-                hint="it is held elsewhere: run the command there",
+                f"ca.json has no place of the private half of {key.fingerprint}",
+                hint="run the command on the machine that has the private key",
             ) from None
 
     def keep_holder(self, key: PublicKey, holder: Holder) -> None:
@@ -171,7 +173,7 @@ class Folder:
                 raise ValueError("of another format")
             return dict(data["keys"])
         except (OSError, ValueError, KeyError, TypeError) as exc:
-            raise CaError(f"{path} is damaged: {exc}", hint="take it from a backup") from exc
+            raise CaError(f"{path} is damaged: {exc}", hint="restore it from a backup") from exc
 
     # --- the log
 
@@ -195,7 +197,7 @@ class Folder:
             ) from exc
 
     def log(self) -> list[dict[str, Any]]:
-        """Every sound line, the oldest first."""
+        """Every undamaged line, the oldest first."""
         return [entry for entry, _ in self.log_lines() if entry is not None]
 
     def log_lines(self) -> Iterator[tuple[dict[str, Any] | None, int]]:
@@ -212,7 +214,7 @@ class Folder:
             yield (entry if _is_sound(entry) else None), number
 
     def next_serial(self) -> int:
-        """A unique serial number: from milliseconds and random bits, above all numbers in the log.
+        """A unique serial number, made from milliseconds and random bits, and greater than all numbers in the log.
 
         So two copies of the folder do not use the same numbers. It is below 2**53, the limit of many JSON parsers.
         """
@@ -222,25 +224,27 @@ class Folder:
     # --- files
 
     def write(self, name: str, data: bytes, mode: int = 0o600) -> Path:
-        """Raises CaError."""
+        """Write a file of the folder atomically; returns its path. Raises CaError."""
         path = self.file(name)
         try:
             private_dir(path.parent)
             write_atomic(path, data, mode)
         except OSError as exc:
-            raise CaError(f"{path} cannot be written: {exc}", hint="make room, or correct the folder's owner") from exc
+            raise CaError(
+                f"{path} cannot be written: {exc}", hint="free disk space, or correct the folder's owner"
+            ) from exc
         return path
 
     def _bytes(self, name: str) -> bytes:
         path = self.file(name)
         try:
             if path.stat().st_size > manifests.MAX_BYTES:
-                raise CaError(f"{path} is too long", hint="take it from a backup")
+                raise CaError(f"{path} is too long", hint="restore it from a backup")
             return regular.read_bytes(path)
         except OSError as exc:
             raise CaError(
                 f"{path} cannot be read: {exc.strerror}",
-                hint="`pushsalt ca init --sign` has the root sign what waits for it; else take it from a backup",
+                hint="`pushsalt ca init --sign` signs a pending manifest; otherwise restore it from a backup",
             ) from exc
 
     def krl(self, env: str) -> Path:
@@ -262,7 +266,7 @@ class Folder:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Alone in the folder. Raises CaError."""
+        """A context in which no other process changes the folder. Raises CaError."""
         try:
             private_dir(self.path)
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -285,7 +289,7 @@ def date(seconds: float) -> str:
 
 
 def _is_sound(entry: Any) -> bool:
-    """Whether a line of the log has the types that the rest relies on."""
+    """Whether an entry of the log has the types that other code relies on."""
     if not isinstance(entry, dict) or not isinstance(entry.get("action"), str):
         return False
     numbers = all(isinstance(entry.get(name, 0), int) for name in ("serial", "manifest"))

@@ -23,7 +23,9 @@ from pushsalt.ca.wire import PublicKey, WireError, parse_public
 
 @dataclass(frozen=True)
 class Holder:
-    """``kind`` is file, agent or pkcs11; ``place`` the key's file (from the CA's folder) or the module's path."""
+    """The place of a private key. ``kind``: file, agent or pkcs11; ``place``: the key's file (relative to the CA's
+    folder) or the module's path.
+    """
 
     kind: str
     place: str = ""
@@ -36,7 +38,7 @@ class Holder:
         """Raises ValueError."""
         kind, place = data["kind"], data.get("place", "")
         if kind not in ("file", "agent", "pkcs11") or not isinstance(place, str) or (kind != "agent") != bool(place):
-            raise ValueError(f"a key is held by {kind!r}")
+            raise ValueError(f"unknown kind of key holder {kind!r}")
         return cls(kind, place)
 
     def __str__(self) -> str:
@@ -44,14 +46,14 @@ class Holder:
 
 
 def generate(path: Path, comment: str) -> PublicKey:
-    """A new key in this file, with a passphrase that ssh-keygen asks for. Raises CaError."""
+    """Create a key in this file, with a passphrase that ssh-keygen asks for. Raises CaError."""
     if not program.can_ask():
         raise CaError(
-            f"nobody can be asked for the passphrase of {path.name}",
+            f"the passphrase of {path.name} cannot be asked for",
             hint="run it on a terminal, or set SSH_ASKPASS and SSH_ASKPASS_REQUIRE=force; or name a key of an agent",
         )
     if path.exists():
-        raise CaError(f"{path} is there already", hint="name another, or move it away")
+        raise CaError(f"{path} exists already", hint="name another file, or move it away")
     try:
         argv = ["ssh-keygen", "-q", "-t", "ed25519", "-a", "32", "-C", comment, "-f", str(path)]
         done = program.run(argv, asks=True)
@@ -72,15 +74,18 @@ def refuse_open(path: Path) -> None:
     except OSError as exc:
         raise CaError(
             f"the key {path} cannot be read: {exc.strerror}",
-            hint="is it on another machine? `pushsalt ca init --unsigned` leaves the signature to that one",
+            hint="if it is on another machine: `pushsalt ca init --unsigned`, then sign there",
         ) from exc
     if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077 or found.st_uid not in (0, os.geteuid()):
-        raise CaError(f"the key {path} is not only its owner's", hint=f"chmod 600 {path}, and look who could read it")
+        raise CaError(
+            f"others than its owner can read the key {path}",
+            hint=f"chmod 600 {path}, and make a new key if others may have read it",
+        )
     # ssh-keygen tries the empty passphrase, since it supports all formats of private keys.
     if program.run(["ssh-keygen", "-y", "-P", "", "-f", str(path)]).code == 0:
         raise CaError(
-            f"the key {path} has no passphrase: an authority's key is never kept in the clear",
-            hint=f"ssh-keygen -p -f {path}, or move it into an agent or a token; make a new one if others saw it",
+            f"the key {path} has no passphrase: an authority's key must not be stored unencrypted",
+            hint=f"ssh-keygen -p -f {path}, or move it into an agent or a token; replace it if others may have read it",
         )
 
 
@@ -136,7 +141,7 @@ def blob_signer(holder: Holder, key: PublicKey, root: Path, work: Path) -> list[
 
 @contextlib.contextmanager
 def lent(holder: Holder, key: PublicKey, root: Path) -> Iterator[None]:
-    """A context in which an agent of this process has the key: its passphrase or PIN is asked for once. Raises
+    """A context in which a temporary agent has the key, so that its passphrase or PIN is asked for once. Raises
     CaError.
     """
     if holder.kind == "agent" or in_agent(key):
@@ -155,7 +160,7 @@ def lent(holder: Holder, key: PublicKey, root: Path) -> Iterator[None]:
             done = program.run(argv, asks=True)
             if done.code or not in_agent(key):
                 raise CaError(
-                    f"{holder} does not give the key {key.fingerprint}: {program.last_words(done)}",
+                    f"the key {key.fingerprint} cannot be used, in {holder}: {program.last_words(done)}",
                     hint="is the passphrase or the PIN right?",
                 )
             yield
@@ -169,7 +174,7 @@ def _private(holder: Holder, key: PublicKey, root: Path) -> Path:
     refuse_open(path)
     if not program.can_ask():
         raise CaError(
-            f"nobody can be asked for the passphrase of {holder.place} ({key.fingerprint})",
+            f"the passphrase of {holder.place} ({key.fingerprint}) cannot be asked for",
             hint="run it on a terminal, set SSH_ASKPASS and SSH_ASKPASS_REQUIRE=force, or ssh-add the key",
         )
     return path
@@ -179,7 +184,7 @@ def module(text: str) -> str:
     """The path of a PKCS#11 module. Raises CaError."""
     path = Path(text)
     if not path.is_absolute() or not path.is_file():
-        raise CaError(f"there is no PKCS#11 module {text}", hint="name the library by its whole path")
+        raise CaError(f"there is no PKCS#11 module {text}", hint="name the library by its absolute path")
     return str(path.resolve())
 
 

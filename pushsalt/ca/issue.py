@@ -1,4 +1,6 @@
-"""Signing: a certificate is made in a temporary folder, compared with the request, logged, and then published."""
+"""Signs certificates. A certificate is made in a temporary folder, compared with the request, logged, and then
+published.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from pushsalt.ca.wire import Certificate, PublicKey, WireError, parse_certificat
 from pushsalt.cache.store import write_atomic
 from pushsalt.errors import UsageError
 
-#: Certificates are valid from so many seconds before now, for machines whose clocks are slow.
+#: Certificates are valid from this number of seconds before now, for machines whose clocks are slow.
 SKEW: Final = 300
 USER_DEFAULT: Final = 8 * 3600
 
@@ -38,8 +40,8 @@ class UserRequest:
 
 
 def sign_user(folder: Folder, request: UserRequest, path: Path, output: Path | None = None) -> dict[str, Any]:
-    """Sign a certificate for the key in this file; writes it next to the file, or to ``output``. Returns what was
-    signed.
+    """Sign a certificate for the key in this file, and write it next to the file, or to ``output``. Returns its entry
+    in the log.
 
     Raises CaError, UsageError.
     """
@@ -73,7 +75,8 @@ def sign_user(folder: Folder, request: UserRequest, path: Path, output: Path | N
 def sign_host(
     folder: Folder, env: str, id: str, hosts: Sequence[str], key: PublicKey, valid: int | None = None
 ) -> dict[str, Any]:
-    """Certify the host key of the machine ``id`` for these names, and keep the certificate for it. What was signed.
+    """Certify the host key of the machine ``id`` for these names, and store the certificate for it. Returns its entry
+    in the log.
 
     Raises CaError, UsageError.
     """
@@ -99,7 +102,7 @@ def sign_host(
 
 
 def expiring_hosts(folder: Folder, env: str, within: int) -> list[tuple[str, Certificate]]:
-    """(id of the machine, certificate) of published host certificates that expire within so many seconds."""
+    """(id of the machine, certificate) of published host certificates that expire within this number of seconds."""
     ids = {str(folder.host_folder(env, e["id"])): e["id"] for e in folder.log() if e.get("id") and e.get("env") == env}
     found = []
     for place in sorted(folder.file("envs", env, "hosts").glob("*/*-cert.pub")):
@@ -110,7 +113,7 @@ def expiring_hosts(folder: Folder, env: str, within: int) -> list[tuple[str, Cer
 
 
 def read_certificate(path: Path) -> Certificate:
-    """Raises CaError."""
+    """The certificate in a file. Raises CaError."""
     try:
         return parse_certificate(regular.read_text(path, "replace"))
     except (OSError, WireError) as exc:
@@ -126,7 +129,7 @@ def _bounded(valid: int, limit: int, whose: str) -> None:
     if valid > limit:
         raise CaError(
             f"{names.spoken(valid)} is longer than {whose} may have: {names.spoken(limit)}",
-            hint="ask for less; the limit is in the manifest, which the root signs",
+            hint="request a shorter one; the limit is in the manifest, which the root signs",
         )
 
 
@@ -134,7 +137,7 @@ def _acceptable(folder: Folder, key: PublicKey, path: Path) -> PublicKey:
     if key.kind == "ssh-rsa" and key.bits < 2048:
         raise CaError(f"{path}: an RSA key of {key.bits} bits is not certified", hint="make an Ed25519 key")
     if key.blob in {folder.root.blob, *(other.blob for other in folder.manifest.authorities())}:
-        raise CaError(f"{path} is an authority's own key", hint="users and hosts have keys of their own")
+        raise CaError(f"{path} is the key of an authority", hint="users and hosts need separate keys")
     return key
 
 
@@ -168,9 +171,7 @@ def _sign(
         asked = (authority.blob, key.blob, serial, key_id, principals, host)
         got = (found.authority.blob, found.key.blob, found.serial, found.key_id, found.principals, found.host)
         if asked != got or abs(found.valid_before - found.valid_after - valid - SKEW) > 60:
-            raise CaError(
-                "ssh-keygen signed something else than it was asked for", hint="look at the installed OpenSSH"
-            )
+            raise CaError("ssh-keygen signed something other than the request", hint="check the installed OpenSSH")
         if is_revoked(ensure(folder, env), made):
             raise CaError(
                 f"the key {key.fingerprint}, its authority or the key id {key_id!r} is revoked in {env}",
@@ -197,9 +198,11 @@ def _place(path: Path, certificate: Certificate, comment: str) -> None:
     try:
         write_atomic(path, f"{certificate.line} {comment}\n".encode(), 0o644)
     except OSError as exc:
-        raise CaError(f"{path} cannot be written: {exc.strerror}", hint="--output FILE puts it elsewhere") from exc
+        raise CaError(
+            f"{path} cannot be written: {exc.strerror}", hint="--output FILE writes it to another place"
+        ) from exc
 
 
 def _printed(id: str) -> str:
-    """An inventory's id within a key id."""
+    """An id of the inventory as it is written in a key id."""
     return "".join(char if char.isascii() and (char.isalnum() or char in "._-:@+") else "_" for char in id)[:128]

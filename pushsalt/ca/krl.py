@@ -1,4 +1,4 @@
-"""Revocation lists, one of OpenSSH's KRL files per environment: made empty, read, and asked."""
+"""Revocation lists, a KRL file of OpenSSH per environment: creates, reads and queries them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def ensure(folder: Folder, env: str) -> Path:
     if not path.exists():
         if any(entry["action"] == "revoke" and entry.get("env") == env for entry in folder.log()):
             raise CaError(
-                f"{path} is gone, though certificates were revoked in {env}",
-                hint="take it from a backup: a new one is empty",
+                f"{path} is missing, though certificates were revoked in {env}",
+                hint="restore it from a backup: a new one is empty",
             )
         with folder.work() as work:
             (work / "none").write_text("")
@@ -27,7 +27,8 @@ def ensure(folder: Folder, env: str) -> Path:
             done = run(["ssh-keygen", "-q", "-k", "-f", str(made), "-z", "1", str(work / "none")])
             if done.code:
                 raise CaError(
-                    f"the revocation list of {env} was not made: {last_words(done)}", hint="look at ssh-keygen"
+                    f"the revocation list of {env} was not made: {last_words(done)}",
+                    hint="check the installed ssh-keygen",
                 )
             folder.write(f"envs/{env}/revoked.krl", regular.read_bytes(made))
     return path
@@ -38,8 +39,8 @@ def describe(path: Path) -> dict[str, Any]:
     done = run(["ssh-keygen", "-Q", "-l", "-f", str(path)])
     if done.code or not path.is_file():
         raise CaError(
-            f"{path} is no revocation list: {last_words(done)}",
-            hint="take it from a backup: a server that got it lets nobody in",
+            f"{path} is not a revocation list: {last_words(done)}",
+            hint="restore it from a backup: a server with this file refuses all logins",
         )
     version = re.search(r"^# KRL version (\d+)", done.out, re.MULTILINE)
     lines = [line for line in done.out.splitlines() if line and not line.startswith("#")]
@@ -51,6 +52,7 @@ def is_revoked(krl: Path, file: Path) -> bool:
     done = run(["ssh-keygen", "-Q", "-f", str(krl), str(file)])
     if done.code and "REVOKED" not in done.out:
         raise CaError(
-            f"{krl} does not say whether {file.name} is revoked: {last_words(done)}", hint="see `pushsalt ca show`"
+            f"ssh-keygen cannot tell from {krl} whether {file.name} is revoked: {last_words(done)}",
+            hint="see `pushsalt ca show`",
         )
     return done.code != 0

@@ -1,6 +1,6 @@
 """The list that the root signs: which authorities an environment has, until when, and by which rules.
 
-JSON, signed as its bytes are (``ssh-keygen -Y sign``, namespace ``manifest.ca@pushsalt``)::
+JSON, whose bytes are signed (``ssh-keygen -Y sign``, namespace ``manifest.ca@pushsalt``)::
 
     {"format": "pushsalt-ca 1", "name": "example", "serial": 3, "issued": S, "expires": S, "environments": {
         "prod": {"user_authorities": ["ssh-ed25519 AAAA"], "host_authorities": [...], "roles": ["web"],
@@ -88,7 +88,7 @@ class Manifest:
 
 
 def decode(data: bytes, root: PublicKey, where: str) -> Manifest:
-    """The manifest of these bytes. Raises CaError unless it is whole, with no key used twice."""
+    """The manifest in these bytes. Raises CaError if it is incomplete or uses a key twice."""
     try:
         found = json.loads(data)
         if not isinstance(found, dict) or found.get("format") != FORMAT:
@@ -102,10 +102,10 @@ def decode(data: bytes, root: PublicKey, where: str) -> Manifest:
         )
         keys = [root.blob, *(key.blob for key in manifest.authorities())]
         if len(set(keys)) != len(keys):
-            raise ValueError("a key has two tasks: each authority must have a key of its own")
+            raise ValueError("a key is used twice: each authority must have a separate key")
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, UsageError) as exc:
         raise CaError(
-            f"{where} is no manifest: {exc}", hint="take it from a backup, or have the root sign it anew"
+            f"{where} is not a manifest: {exc}", hint="restore it from a backup, or sign it again with the root"
         ) from exc
     return manifest
 
@@ -120,8 +120,8 @@ def verify(data: bytes, signature: bytes, root: PublicKey, where: str) -> None:
         done = program.run(argv, stdin=data, patience=30)
     if done.code:
         raise CaError(
-            f"{where} does not carry the signature of the root {root.fingerprint}: nothing of it is used",
-            hint="take both files from a backup, or have the root sign it (`pushsalt ca init --sign`)",
+            f"{where} does not have a signature of the root {root.fingerprint}, and is not used",
+            hint="restore both files from a backup, or sign it with the root (`pushsalt ca init --sign`)",
         )
 
 
@@ -149,11 +149,11 @@ def _key(line: Any) -> PublicKey:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value.isprintable():
-        raise ValueError(f"{value!r} is no text")
+        raise ValueError(f"{value!r} is not a text")
     return value
 
 
 def _whole(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**53:
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     return value

@@ -29,7 +29,8 @@ PERMITS: Final = ("pty", "port-forwarding", "agent-forwarding", "X11-forwarding"
 def environment(name: str) -> str:
     if not _ENVIRONMENT.fullmatch(name):
         raise UsageError(
-            f"{name!r} is no name of an environment", hint="small letters, digits and `_`, for example prod (no `-`)"
+            f"{name!r} is not a valid name of an environment",
+            hint="small letters, digits and `_`, for example prod (no `-`)",
         )
     return name
 
@@ -37,7 +38,7 @@ def environment(name: str) -> str:
 def role(name: str) -> str:
     if not _ROLE.fullmatch(name):
         raise UsageError(
-            f"{name!r} is no name of a role", hint="small letters, digits, `_`, `.` and `-`: for example web"
+            f"{name!r} is not a valid name of a role", hint="small letters, digits, `_`, `.` and `-`: for example web"
         )
     return name
 
@@ -48,9 +49,9 @@ def principal(env: str, name: str) -> str:
 
 
 def who(name: str, hint: str) -> str:
-    """Check the owner of a certificate, which is a part of its key id. Raises UsageError with ``hint``."""
+    """Check the name of a certificate's owner, which is a part of its key id. Raises UsageError with ``hint``."""
     if not _WHO.fullmatch(name):
-        raise UsageError(f"{name!r} does not say who", hint=hint)
+        raise UsageError(f"{name!r} is not a valid name of an owner", hint=hint)
     return name
 
 
@@ -64,14 +65,14 @@ def host(name: str) -> str:
     if not _HOST.fullmatch(text):
         raise UsageError(
             f"{name!r} is neither a host name nor an address",
-            hint="a certificate is for names in full, without wildcards",
+            hint="a certificate has full names, without wildcards",
         )
     return text
 
 
 def host_pattern(text: str) -> str:
     if not _PATTERN.fullmatch(text):
-        raise UsageError(f"{text!r} is no pattern of host names", hint="for example *.prod.example.com or 10.1.*")
+        raise UsageError(f"{text!r} is not a pattern of host names", hint="for example *.prod.example.com or 10.1.*")
     return text
 
 
@@ -92,12 +93,12 @@ def duration(flag: str, text: str) -> int:
     words = _DURATION.findall(text)
     seconds = sum(int(number) * _SECONDS[unit] for number, unit in words)
     if "".join(number + unit for number, unit in words) != text or not 0 < seconds < 100 * 366 * 86400:
-        raise UsageError(f"{flag}: {text!r} is no duration", hint="for example 30m, 8h or 90d")
+        raise UsageError(f"{flag}: {text!r} is not a duration", hint="for example 30m, 8h or 90d")
     return seconds
 
 
 def spoken(seconds: int) -> str:
-    """A duration as it is written."""
+    """A duration in the form that ``duration`` parses."""
     words, sign = [], "-" if seconds < 0 else ""
     seconds = abs(seconds)
     for unit in ("d", "h", "m", "s"):
@@ -110,5 +111,5 @@ def spoken(seconds: int) -> str:
 def number(text: str) -> int:
     """A serial number."""
     if not (text.isascii() and text.isdigit() and 0 < int(text[:20]) < 2**64 and len(text) <= 20):
-        raise UsageError(f"{text!r} is no serial number", hint="`pushsalt ca show ENV` lists what was signed")
+        raise UsageError(f"{text!r} is not a serial number", hint="`pushsalt ca show ENV` lists signed certificates")
     return int(text)

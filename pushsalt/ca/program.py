@@ -16,7 +16,7 @@ from typing import Final
 
 from pushsalt.ca import CaError
 
-#: Seconds: the user may have to fetch a token first.
+#: Time limit of a program that may ask, in seconds: the operator may have to fetch a token first.
 PATIENCE: Final = 600.0
 _MAX_WORDS: Final = 4000
 #: The socket of our temporary agent; empty to use the user's agent.
@@ -25,7 +25,7 @@ AGENT: ContextVar[str] = ContextVar("agent", default="")
 
 @dataclass(frozen=True)
 class Done:
-    """A finished program. ``words``: its stderr; empty if that was the terminal."""
+    """The result of a program. ``words``: its stderr; empty if that was the terminal."""
 
     code: int
     out: str
@@ -37,7 +37,7 @@ def has_agent() -> bool:
 
 
 def can_ask() -> bool:
-    """Whether OpenSSH can ask for a passphrase: on a terminal, or by a program."""
+    """Whether OpenSSH can ask for a passphrase: on a terminal, or with a program."""
     try:
         if sys.stdin is not None and os.isatty(0):
             return True
@@ -56,7 +56,9 @@ def run(
     stdin: bytes | None = None,
     patience: float = PATIENCE,
 ) -> Done:
-    """Run to the end. ``asks``: it may ask for a passphrase, so it keeps the terminal. Raises CaError."""
+    """Run a program to its end. ``asks``: it may ask for a passphrase, so it gets the terminal. ``patience``: the time
+    limit in seconds. Raises CaError.
+    """
     terminal = asks and stdin is None and _is_terminal()
     try:
         done = subprocess.run(
@@ -74,7 +76,9 @@ def run(
     except OSError as exc:
         raise CaError(f"{argv[0]} cannot be run: {exc.strerror}", hint="look at the installed OpenSSH") from exc
     except subprocess.TimeoutExpired:
-        raise CaError(f"{argv[0]} did not end within {patience:g} s", hint="is the agent or the token stuck?") from None
+        raise CaError(
+            f"{argv[0]} did not end within {patience:g} s", hint="check whether the agent or the token responds"
+        ) from None
     words = (done.stderr or b"").decode("utf-8", "replace")[-_MAX_WORDS:].strip()
     return Done(done.returncode, done.stdout.decode("utf-8", "replace"), words)
 
@@ -87,6 +91,6 @@ def _is_terminal() -> bool:
 
 
 def last_words(done: Done) -> str:
-    """The program's last words, for an error."""
+    """The last line of the program's stderr, for an error message."""
     lines = [line.strip() for line in done.words.splitlines() if line.strip()]
     return lines[-1] if lines else f"code {done.code}"

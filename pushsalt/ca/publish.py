@@ -33,7 +33,7 @@ def for_environment(folder: Folder, env: str) -> dict[str, Any]:
 
 
 def host_certificates(folder: Folder, env: str, id: str) -> dict[str, str]:
-    """The machine's certificates that hold today and are signed by an authority of this environment."""
+    """The machine's certificates that are valid now and signed by an authority of this environment."""
     authorities = {key.blob for key in folder.manifest.environment(env).host_authorities}
     found = {}
     for place in sorted(folder.host_folder(env, id).glob("*-cert.pub")):
@@ -64,6 +64,6 @@ def known_hosts(folder: Folder, env: str = "") -> list[str]:
 
 
 def write_known_hosts(folder: Folder) -> None:
-    """Bring the folder's ``known_hosts`` up to date. Raises CaError."""
+    """Update the folder's ``known_hosts``. Raises CaError."""
     lines = ["# Made by `pushsalt ca`; changes made here are overwritten.", *known_hosts(folder)]
     folder.write("known_hosts", ("\n".join(lines) + "\n").encode())

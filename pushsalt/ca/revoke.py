@@ -67,7 +67,7 @@ def _plan(
         if not found and not explicit:
             raise UsageError(
                 f"no certificate with the serial number {serial} was signed here",
-                hint="--env ENV revokes it all the same; `pushsalt ca show ENV` lists what was signed",
+                hint="--env ENV revokes it nevertheless; `pushsalt ca show ENV` lists signed certificates",
             )
         for entry in found or [{"env": envs[0]}]:
             plans[entry["env"]].serials.append(serial)
@@ -76,8 +76,8 @@ def _plan(
     found = [entry for entry in issued if entry.get("key_id") == word]
     if not found and not explicit:
         raise UsageError(
-            f"{word!r} is no file, and no certificate of that key id was signed here",
-            hint="--env ENV revokes the key id all the same; `pushsalt ca show ENV` lists what was signed",
+            f"{word!r} is neither a file nor the key id of a certificate that was signed here",
+            hint="--env ENV revokes the key id nevertheless; `pushsalt ca show ENV` lists signed certificates",
         )
     if "#" in word or not word.isprintable() or word != word.strip():
         raise UsageError(f"{word!r} cannot be a key id", hint="revoke it by its serial number")
@@ -97,7 +97,7 @@ def _plan_file(path: Path, envs: list[str], plans: dict[str, Wanted]) -> list[di
             certificate = parse_certificate(text)
             key, host = certificate.key, certificate.host
         except WireError:
-            key, host = parse_public(text), True  # the key of a user or of a host: unknown
+            key, host = parse_public(text), True  # it may be the key of a user or of a host
     except (OSError, WireError) as exc:
         raise CaError(
             f"{path}: {getattr(exc, 'strerror', None) or exc}", hint="name a KEY.pub or KEY-cert.pub"
@@ -110,7 +110,7 @@ def _plan_file(path: Path, envs: list[str], plans: dict[str, Wanted]) -> list[di
 
 
 def _host_key(entry: dict[str, Any], plans: dict[str, Wanted]) -> dict[str, str]:
-    """For the certificate of a host: its key is revoked with it."""
+    """The key to revoke with the certificate of a host; empty for other certificates."""
     if entry.get("action") != "sign-host":
         return {}
     try:
@@ -144,7 +144,7 @@ def _update(folder: Folder, env: str, wanted: Wanted) -> None:
             done = run([*argv, str(spec)])
             if done.code:
                 raise CaError(
-                    f"the revocation list of {env} is not changed: {last_words(done)}", hint="see `pushsalt ca show`"
+                    f"the revocation list of {env} cannot be changed: {last_words(done)}", hint="see `pushsalt ca show`"
                 )
         describe(made)
         folder.write(f"envs/{env}/revoked.krl", regular.read_bytes(made))

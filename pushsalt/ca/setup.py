@@ -20,9 +20,10 @@ LIFETIME: Final = 366 * 86400
 
 @dataclass(frozen=True)
 class KeyChoice:
-    """A key that is there already: ``path`` is its public half, or a private file with a passphrase.
+    """The key that an authority shall use.
 
-    ``module``: it is in this PKCS#11 module. Without a path a new one is made.
+    ``path``: an existing one, its public half, or a private file with a passphrase. ``module``: it is in this PKCS#11
+    module. Without a path a new key is made.
     """
 
     path: Path | None = None
@@ -40,7 +41,7 @@ class Rules:
 
 
 def init_root(folder: Folder, name: str, choice: KeyChoice) -> None:
-    """The folder and its root; the folder must not hold one. Raises CaError."""
+    """Create the folder and its root key; the folder must not have a root. Raises CaError."""
     with folder.locked():
         if folder.exists:
             raise CaError(f"{folder.path} holds a CA already", hint="name an environment, or another --dir")
@@ -54,15 +55,17 @@ def init_root(folder: Folder, name: str, choice: KeyChoice) -> None:
 def add_environment(
     folder: Folder, env: str, user: KeyChoice, host: KeyChoice, rules: Rules, *, rotate: bool = False
 ) -> Manifest:
-    """A manifest with this environment in it; or with new authorities for it, or other rules. Raises CaError."""
+    """The manifest with a new environment, or (``rotate``) with new authorities or other rules of an existing one.
+    Raises CaError.
+    """
     names.environment(env)
     before = folder.waiting() or folder.manifest
     found = before.environments.get(env)
     given = [choice for choice in (user, host) if choice.path is not None]
     if found is not None and not rotate and (given or rules == Rules()):
         raise CaError(
-            f"there is an environment {env!r} already",
-            hint="--rotate gives it new keys; --role, --max-user … new rules",
+            f"the environment {env!r} exists already",
+            hint="--rotate makes new keys; --role, --max-user … change its rules",
         )
     if found is None or rotate:
         users = (_authority(folder, user, env, "user"), *(found.user_authorities if found else ()))
@@ -73,7 +76,7 @@ def add_environment(
 
 
 def retire(folder: Folder, fingerprint: str) -> Manifest:
-    """A manifest without this authority. Raises CaError."""
+    """The manifest without this authority. Raises CaError."""
     before = folder.waiting() or folder.manifest
     environments = {
         name: replace(
@@ -104,7 +107,7 @@ def first(name: str) -> Manifest:
 
 
 def conclude(folder: Folder, wanted: Manifest, *, unsigned: bool = False) -> None:
-    """Have it signed, or with ``unsigned`` leave it to the machine that has the root. Raises CaError."""
+    """Sign a manifest, or with ``unsigned`` store it for the machine that has the root key. Raises CaError."""
     with folder.locked():
         for env in wanted.environments:
             krl.ensure(folder, env)
@@ -119,7 +122,7 @@ def sign_waiting(folder: Folder) -> Manifest:
     """Sign the pending manifest with the root key. Raises CaError."""
     wanted = folder.waiting()
     if wanted is None:
-        raise CaError(f"no {NEXT} waits in {folder.path}", hint="`pushsalt ca init ENV --unsigned` makes one")
+        raise CaError(f"there is no {NEXT} in {folder.path}", hint="`pushsalt ca init ENV --unsigned` makes one")
     conclude(folder, wanted)
     return wanted
 
@@ -142,7 +145,8 @@ def _obtain(folder: Folder, choice: KeyChoice, name: str, comment: str) -> tuple
     if choice.path is None:
         if choice.module:
             raise UsageError(
-                "a module's key is named by its public half", hint=f"ssh-keygen -D {choice.module} lists them"
+                "a key of a PKCS#11 module is named by its public half",
+                hint=f"ssh-keygen -D {choice.module} lists them",
             )
         with folder.work() as work:
             key = generate(work / name, comment)
@@ -169,5 +173,8 @@ def _free(folder: Folder, name: str) -> str:
 
 def _strong(key: PublicKey, path: Path) -> PublicKey:
     if key.kind == "ssh-rsa" and key.bits < 3072:
-        raise CaError(f"{path} has {key.bits} bits: too few for an authority", hint="Ed25519, or RSA of 3072 bits")
+        raise CaError(
+            f"{path} has {key.bits} bits, which is too short for an authority",
+            hint="use Ed25519, or RSA with 3072 bits",
+        )
     return key

@@ -1,4 +1,4 @@
-"""Public keys and certificates as OpenSSH writes them, read strictly: nothing here verifies a signature.
+"""Parses public keys and certificates of OpenSSH strictly, without verifying signatures.
 
 Layout of a certificate (PROTOCOL.certkeys): string type, string nonce, the key's own fields, uint64 serial, uint32
 1 (user) or 2 (host), string key id, strings principals, uint64 valid after and before, critical options, extensions,
@@ -32,7 +32,7 @@ _CERTIFICATES: Final = {kind.removesuffix("@openssh.com") + CERTIFICATE: kind fo
 
 
 class WireError(ValueError):
-    """The text is no public key, or no certificate."""
+    """The text is not a public key, or not a certificate."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,9 @@ class PublicKey:
 
 @dataclass(frozen=True)
 class Certificate:
-    """``valid_after`` and ``valid_before`` in seconds since the epoch; ``key`` is certified, ``authority`` signed."""
+    """A certificate. ``valid_after`` and ``valid_before`` are seconds since the epoch; ``key`` is the certified key,
+    ``authority`` the one that signed.
+    """
 
     line: str
     host: bool
@@ -72,7 +74,7 @@ class Certificate:
 
 
 def fingerprint(blob: bytes) -> str:
-    """As ``ssh-keygen -l`` shows it."""
+    """The fingerprint of a key, as ``ssh-keygen -l`` shows it."""
     return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
 
 
@@ -82,10 +84,12 @@ def parse_public(text: str) -> PublicKey:
     if kind in _CERTIFICATES:
         raise WireError("it is a certificate, not a public key")
     if kind not in _FIELDS:
-        raise WireError(f"keys of the kind {kind[:40]!r} are not used" if _is_word(kind) else "it is no public key")
+        raise WireError(
+            f"keys of the kind {kind[:40]!r} are not supported" if _is_word(kind) else "it is not a public key"
+        )
     reader = _Reader(blob)
     if reader.text() != kind:
-        raise WireError("it says two kinds of key")
+        raise WireError("it has two different kinds of key")
     fields = [reader.string() for _ in range(_FIELDS[kind])]
     reader.end()
     return PublicKey(kind, blob, comment, _bits(kind, fields))
@@ -95,11 +99,11 @@ def parse_certificate(text: str) -> Certificate:
     """The one certificate of a ``-cert.pub`` file. Raises WireError."""
     name, blob, _ = _line(text)
     if name not in _CERTIFICATES:
-        raise WireError("it is no certificate")
+        raise WireError("it is not a certificate")
     kind = _CERTIFICATES[name]
     reader = _Reader(blob)
     if reader.text() != name:
-        raise WireError("it says two kinds of certificate")
+        raise WireError("it has two different kinds of certificate")
     reader.string()  # nonce
     fields = [reader.string() for _ in range(_FIELDS[kind])]
     serial, purpose, key_id = reader.number(8), reader.number(4), reader.text()
@@ -135,17 +139,17 @@ def _authority(blob: bytes) -> PublicKey:
 
 
 def _line(text: str) -> tuple[str, bytes, str]:
-    """Kind, blob and comment of the one line."""
+    """Kind, blob and comment of a text with one line."""
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     if len(text) > _MAX or len(lines) != 1:
-        raise WireError("it is no public key" if not lines or len(text) > _MAX else "it has several lines")
+        raise WireError("it is not a public key" if not lines or len(text) > _MAX else "it has several lines")
     words = lines[0].split(None, 2)
     if len(words) < 2:
-        raise WireError("it is no public key")
+        raise WireError("it is not a public key")
     try:
         blob = base64.b64decode(words[1], validate=True)
     except (ValueError, binascii.Error):
-        raise WireError("it is no public key") from None
+        raise WireError("it is not a public key") from None
     return words[0], blob, words[2].strip() if len(words) > 2 else ""
 
 
@@ -167,7 +171,7 @@ def _is_word(text: str) -> bool:
 
 
 class _Reader:
-    """Fields of SSH's encoding, one after another. Raises WireError where they end too soon."""
+    """Reads fields of SSH's encoding, one after another. Raises WireError if the data ends too soon."""
 
     def __init__(self, data: bytes) -> None:
         self.rest = data
@@ -196,4 +200,4 @@ class _Reader:
 
     def end(self) -> None:
         if self.rest:
-            raise WireError("it is longer than it says")
+            raise WireError("it has data after its end")

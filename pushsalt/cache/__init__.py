@@ -1,1 +1,1 @@
-"""Data that the controller keeps between runs in its cache folder. All of it can be made again."""
+"""Data that the controller stores between runs in its cache folder. All of it can be collected or computed again."""

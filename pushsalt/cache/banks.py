@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
 
 class Banks(Protocol):
-    """Pillar, grains of managed resources and the mine; ``pushsalt.run.project.Project`` has them."""
+    """The banks of pillar, of grains of managed resources, and of the mine; a base class of
+    ``pushsalt.run.project.Project``.
+    """
 
     @property
     def cache_life(self) -> float:

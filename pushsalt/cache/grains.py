@@ -2,7 +2,7 @@
 
 The index is rebuilt from the files if it is missing or damaged. Both are changed together, under the lock of the index,
 so that a controller cannot overwrite newer grains of another one. If a controller is killed during a change, its
-``Intents`` list the affected keys, and the next one that opens the index completes the change.
+``Intents`` list the affected keys, and the next controller that opens the index completes the change.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ log = logging.getLogger(__name__)
 
 #: Parallel writes; each waits for the disk most of the time.
 _WRITERS: Final = 8
-#: Consecutive rebuilds of an index after which the disk counts as unusable.
+#: Number of consecutive rebuilds of an index after which the disk counts as unusable.
 _TRIES: Final = 3
-#: Seconds of writes that the index may lose in a crash of the machine.
+#: Seconds before a crash of the machine whose writes the index may lose.
 _UNSYNCED: Final = 90
 
 
@@ -44,7 +44,7 @@ class GrainBank(Bank):
         self._writing = threading.Lock()
         self._queueing = threading.Lock()
         self._intents = Intents(self.index_path)
-        #: entries that wait for the writing thread, which writes all of them at once
+        #: entries that wait for the writing thread, which writes all of them together
         self._waiting: list[tuple[str, Any, Staged]] = []
 
     # --- writing -----------------------------------------------------------------------------------------------------
@@ -121,8 +121,8 @@ class GrainBank(Bank):
             self._note({key: ""})
             remove()
             return found
-        known = self._change(index, {key: ""}, lambda: index.delete(key, within=remove), remove)
-        return known or found or super().delete(key)
+        was_indexed = self._change(index, {key: ""}, lambda: index.delete(key, within=remove), remove)
+        return was_indexed or found or super().delete(key)
 
     def clear(self) -> int:
         count = 0
@@ -153,10 +153,12 @@ class GrainBank(Bank):
         change: Callable[[], bool | None],
         files: Callable[[], None] | None = None,
     ) -> bool:
-        """Change files and index together; returns the result, or True for None; False if the index cannot be used.
+        """Change files and index together. Returns the result of ``change``, or True if that is None; False if the
+        index cannot be used.
 
-        ``files`` is the part of the change that is about files, which may be done twice. If the index is damaged in
-        between, others may write meanwhile, so it gets the content of the files afterwards.
+        ``files`` is the part of the change that concerns files; it may be done twice. If the index is found to be
+        damaged during the change, it is rebuilt from the files afterwards, since other controllers may have written
+        meanwhile.
         """
         noted = self._note(keys)
 
@@ -215,7 +217,7 @@ class GrainBank(Bank):
         return self._view(index)
 
     def damaged(self, exc: Exception) -> View | None:
-        """Call this after a view has raised for damage; returns a new view of the rebuilt index, or None."""
+        """Rebuild the index after a view has raised IndexCorrupt. Returns a new view, or None."""
         index = self._open()
         return self._view(index) if index is not None and self._rebuild(index, exc) else None
 
@@ -292,7 +294,7 @@ class GrainBank(Bank):
             else:
                 aside.replace(path)
         except FileNotFoundError:
-            pass  # it was moved before
+            pass  # it was moved already
 
     def _settle(self, index: GrainIndex, keys: Iterable[str]) -> None:
         """Update the index for these keys from the files; the lock is held."""
@@ -309,17 +311,17 @@ class GrainBank(Bank):
     def _compare(self, index: GrainIndex, since: float) -> None:
         """As ``_settle``, for keys that only the index or only the files have, and for files newer than ``since``."""
         with index.held():
-            known = {self._file(id).name: id for id in index.ids()}
+            indexed = {self._file(id).name: id for id in index.ids()}
             files = {path.name: path for path in self._files()}
-            keys = [id for name, id in known.items() if name not in files]
+            keys = [id for name, id in indexed.items() if name not in files]
             for name, path in files.items():
                 state = stamp(path)
-                if name not in known or (state is not None and state[1] / 1e9 >= since):
+                if name not in indexed or (state is not None and state[1] / 1e9 >= since):
                     entry = self._read(path)
                     if entry is not None and isinstance(entry.get("key"), str):
                         keys.append(entry["key"])
-                    elif name in known:
-                        keys.append(known[name])
+                    elif name in indexed:
+                        keys.append(indexed[name])
             self._settle(index, keys)
 
     def _rebuild(self, index: GrainIndex, exc: Exception) -> bool:
@@ -345,7 +347,9 @@ class GrainBank(Bank):
         with contextlib.ExitStack() as until_done:
 
             def differing(taken: dict[str, object]) -> Iterator[tuple[str, dict[str, Any] | None, float]]:
-                """Called under the lock; batches of dead processes are completed, then their intents removed."""
+                """The entries for the rebuild. Called under the lock: changes of dead processes are completed, then
+                their intents removed.
+                """
                 entries, _ = until_done.enter_context(self._intents.dead())
                 for key, name in entries:
                     self._finish(self._file(key), name)

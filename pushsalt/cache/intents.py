@@ -22,16 +22,18 @@ from typing import Final
 from pushsalt.index.format import decode, encode, escape, unescape
 
 _FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-#: In place of a key: all keys. It is not a valid escaped key.
+#: Stands for all keys in place of a key. It is not a valid escaped key.
 _ALL: Final = "\1"
 
 
-#: closed at the end of the process, which may end without calling ``__del__``
+#: objects to close at the end of the process, which may not call ``__del__``
 _existing: weakref.WeakSet[Intents] = weakref.WeakSet()
 
 
 class Intents:
-    """The intents of this process, in a folder; ``dead`` has those of dead ones. Thread-safe. Methods raise OSError."""
+    """The intents of this process, in a folder; ``dead`` returns those of dead processes. Thread-safe. Methods raise
+    OSError.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -67,7 +69,7 @@ class Intents:
             self._let_go()
 
     def _make(self) -> None:
-        """Create and lock a file; again if another process has removed it before it was locked."""
+        """Create and lock a file. Repeated if another process has removed the file before it was locked."""
         self._let_go()
         while True:
             self._path = self._folder / f"intent-{secrets.token_hex(8)}"
@@ -79,7 +81,7 @@ class Intents:
             os.close(fd)
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # the object may be incomplete, or the interpreter exiting
+        with contextlib.suppress(Exception):  # the object may be incomplete, or the interpreter may be exiting
             self.close()
 
     def _let_go(self) -> None:

@@ -36,11 +36,11 @@ class MineBank(Bank):
         return _parts(super().get(key))[0]
 
     def put(self, key: str, value: Mapping[str, Any]) -> bool:
-        """Replace all values by these."""
+        """Replace all values by these. Returns whether they were stored."""
         return super().put(key, {"values": dict(value), "older": {}})
 
     def update(self, key: str, values: Mapping[str, Any], without: Collection[str] = ()) -> bool:
-        """Set these values, and remove those named in ``without``; others are kept."""
+        """Set these values, and remove those named in ``without``; others are kept. Returns whether that was stored."""
         with self._one_at_a_time():
             written = self.written(key) or time.time()
             before, older = _parts(super().get(key))
@@ -67,7 +67,7 @@ class MineBank(Bank):
         """As ``Bank``, with entries that are invalid in the mine."""
         found = super().problems()
         if not found:
-            found = [f"{key}: no values" for key, body, _ in super().entries() if _parts(body)[0] is None]
+            found = [f"{key}: the entry has no values" for key, body, _ in super().entries() if _parts(body)[0] is None]
         return found
 
     @contextmanager

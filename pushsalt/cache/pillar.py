@@ -1,7 +1,7 @@
 """The pillar cache: an encrypted entry for each target, and an image of all (``pillarimage``) that answers terms.
 
-Former secrets of a target's pillar are kept as well, encrypted: its files may contain them until the next run, and
-diffs and backups of files after that. So are those that commands were given (``--pillar``), for all targets.
+Former secrets of a target's pillar are also stored, encrypted: files on the target may contain them until the next run,
+and diffs and backups of files after that. Secrets in ``--pillar`` of commands are stored too, for all targets together.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from pushsalt.index.view import View
 
 
-#: Number of the newest former secrets that are kept of a target, and their greatest length.
+#: Number of former secrets that are stored for a target, the newest ones, and their maximum length.
 FORMER: Final = 100
 LONGEST: Final = 16 * 1024
-#: The key of secrets that were given to commands, among those of former secrets; no id has a line break.
+#: The key in the bank of former secrets for secrets of ``--pillar``. No id has a line break.
 _GIVEN: Final = "\n--pillar"
 
 
@@ -47,9 +47,9 @@ class PillarBank(SealedBank):
         return data
 
     def renew(self, key: str, pillar: Any) -> bool:
-        """Whether the entry, as read by ``bytes_of``, equals this pillar and was not changed since.
+        """Whether the entry, as read by ``bytes_of``, equals this pillar and has not changed since.
 
-        If so, it is touched; nothing is decrypted.
+        If so, it is touched, without decryption.
         """
         seen = self._seen.get(key)
         if seen is None or stamp(self._file(key)) != seen[0]:
@@ -68,17 +68,17 @@ class PillarBank(SealedBank):
 
     def add_former(self, key: str, secrets: Iterable[str]) -> None:
         """Store former secrets of the pillar of a target."""
-        known = dict.fromkeys(sorted(text for text in secrets if len(text) <= LONGEST))
-        self._former.put(key, list({**known, **dict.fromkeys(self.former(key))})[:FORMER])
+        newest = dict.fromkeys(sorted(text for text in secrets if len(text) <= LONGEST))
+        self._former.put(key, list({**newest, **dict.fromkeys(self.former(key))})[:FORMER])
 
     def given(self) -> list[str]:
-        """The secrets of the pillar that commands were given."""
+        """The stored secrets of ``--pillar``."""
         if self._given is None:
             self._given = self.former(_GIVEN)
         return self._given
 
     def add_given(self, secrets: Iterable[str]) -> None:
-        """Store secrets of the pillar that a command is given."""
+        """Store secrets of a command's ``--pillar``."""
         new = set(secrets).difference(self.given())
         if new:
             self.add_former(_GIVEN, new)
@@ -87,8 +87,8 @@ class PillarBank(SealedBank):
     def view(self, *, look: bool = False) -> View | None:
         """A snapshot, for any number of terms; None without a usable key or image.
 
-        The times of entries are those of the last check of their files (now, if ``look``): an entry that was written
-        again with the same value may be newer.
+        The times of entries are those of the last check of their files (``look``: the files are checked now). An entry
+        that was written again with the same value may be newer.
         """
         if self._cipher is None:
             return None

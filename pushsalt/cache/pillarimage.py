@@ -1,8 +1,8 @@
-"""The encrypted image of the pillar bank: the content of its entries by value, so that terms need not decrypt each.
+"""The encrypted image of the pillar bank: the values of all its entries, so that a term need not decrypt every entry.
 
-It is made when a term is evaluated for many targets; after that only changed entries are decrypted, and their content
-is stored beside it until there are many changes. Both are entries of a separate encrypted bank, with the keys ``all``
-and ``since``. Rows are sorted by id, times are in ns::
+It is made when a term is evaluated for many targets. After that only changed entries are decrypted, and stored
+separately until there are many of them. Both are entries of a separate encrypted bank, with the keys ``all`` and
+``since``. Rows are sorted by id, times are in ns::
 
     all     {"made": time, "ids": text, "files": 20 bytes each, "times": u64 each, "inodes": u64 each,
              "digests": 32 bytes each, "columns": [[key, msgpack of a column (pushsalt.index.columns)], ...]}
@@ -33,7 +33,7 @@ from pushsalt.index.format import Damage, decode, encode, join, split
 from pushsalt.index.part import Entry, Part
 from pushsalt.index.view import View
 
-#: The image is made again for more changes than this number, and than this fraction (1/n) of all entries.
+#: The image is made again if the changes exceed both this number and this fraction (1/n) of all entries.
 _CHANGED: Final = 200
 _PART: Final = 20
 #: Resolution of file times: two changes within it may have the same time.
@@ -131,7 +131,7 @@ def _current(bank: Entries, look: bool) -> Image:
 
 
 def _look(bank: Entries, image: Image) -> None:
-    """Update the image from the files."""
+    """Update the image from the files of the bank."""
     rows = dict(zip(image.files, range(len(image.files)), strict=True))
     fresh: dict[str, Fresh] = {}
     with os.scandir(bank.path) as found:
@@ -145,8 +145,8 @@ def _look(bank: Entries, image: Image) -> None:
                 continue
             at, inode = status.st_mtime_ns, status.st_ino
             row = rows.pop(name, None)
-            known = image.fresh.get(name)
-            if known is None and row is not None and row not in image.gone:
+            changed = image.fresh.get(name)
+            if changed is None and row is not None and row not in image.gone:
                 if image.times[row] == at and image.inodes[row] == inode:
                     image.touched.pop(row, None)
                     continue
@@ -158,8 +158,8 @@ def _look(bank: Entries, image: Image) -> None:
             if row is not None:
                 image.gone.add(row)
                 image.touched.pop(row, None)
-            if known is not None and (known.time, known.inode) == (at, inode):
-                fresh[name] = known
+            if changed is not None and (changed.time, changed.inode) == (at, inode):
+                fresh[name] = changed
                 continue
             key, value, head = bank.open_file(bank.path / name)
             if isinstance(value, dict):
@@ -232,7 +232,7 @@ def _read(bank: Entries) -> Image:
 
 
 class _Kept(Part):
-    """A part whose columns are unpacked on demand."""
+    """A part of the view whose columns are unpacked on demand."""
 
     def __init__(self, ids: list[str], columns: list[list[Any]]) -> None:
         super().__init__(ids, (), {})
@@ -249,7 +249,7 @@ class _Kept(Part):
 
 
 class _Lazy(Part):
-    """A part with the columns of another part, and other times."""
+    """A part of the view with the columns of another part, and other times."""
 
     def __init__(self, of: Part, seen: list[float]) -> None:
         super().__init__(of.ids.all(), seen, {})

@@ -22,14 +22,14 @@ log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
-#: Consecutive rebuilds of an index after which the disk counts as unusable.
+#: Number of consecutive rebuilds of an index after which the disk counts as unusable.
 _TRIES: Final = 3
 #: The types of inventory ids: an id has one of them at a time.
 INVENTORY_TYPES: Final = ("local", "offline", "ssh")
 
 
 class ResourceBank:
-    """The index, which is rebuilt if it is damaged; if it cannot be used, no resources are known."""
+    """The index of resources. It is rebuilt if it is damaged; if it cannot be used, the bank is empty."""
 
     def __init__(self, root: Path, name: str = "resources", source: str = "minion_resources") -> None:
         self.path = root / name
@@ -60,7 +60,7 @@ class ResourceBank:
             self._do(lambda index: index.put_many(entries), None)
 
     def delete(self, type: str, id: str) -> bool:
-        """Remove a resource; whether it existed."""
+        """Remove a resource. Returns whether it existed."""
         return self._do(lambda index: index.delete(type, id), False)
 
     def types(self) -> list[str]:
@@ -79,9 +79,9 @@ class ResourceBank:
         """The resources of a manager as (type, id), sorted."""
         return self._do(lambda index: index.by_manager(manager), [])
 
-    def keep(self, known: Mapping[str, str]) -> int:
-        """Remove inventory ids that are not in ``known`` (``{id: type}``) with their type; returns their number."""
-        gone = [(type, id) for type in INVENTORY_TYPES for id in self.by_type(type) if known.get(id) != type]
+    def keep(self, inventory: Mapping[str, str]) -> int:
+        """Remove inventory ids that are not in ``inventory`` (``{id: type}``) with their type; returns their number."""
+        gone = [(type, id) for type in INVENTORY_TYPES for id in self.by_type(type) if inventory.get(id) != type]
         return sum(self._do(lambda index, key=key: index.delete(*key), False) for key in gone)  # type: ignore[misc]
 
     def clear(self) -> None:
@@ -116,7 +116,7 @@ class ResourceBank:
                 try:
                     return work(index)
                 except IndexCorrupt as exc:
-                    log.warning("the index of resources is damaged and made anew: %s", exc)
+                    log.warning("the index of resources is damaged and is rebuilt: %s", exc)
                     index.refill(self._kept, index.place())
             return work(index)
         except (IndexCorrupt, OSError) as exc:
@@ -137,12 +137,12 @@ class ResourceBank:
                     try:
                         self._put_right(index)
                     except IndexCorrupt as exc:
-                        log.warning("the index of resources is damaged and made anew: %s", exc)
+                        log.warning("the index of resources is damaged and is rebuilt: %s", exc)
                         index.refill(self._kept, index.place())
             return self._index if self._usable else None
 
     def _put_right(self, index: ResourceIndex) -> None:
-        """Restore writes that the index may have lost in a crash of the machine, from the bank."""
+        """Restore writes that the index may have lost in a crash of the machine, from the stored answers."""
         with index.held():
             kept = {(type, id): manager for type, id, manager in self._kept()}
             for type, id, _ in index.items():

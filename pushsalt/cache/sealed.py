@@ -36,7 +36,7 @@ def key_path(env: Mapping[str, str] = os.environ) -> Path | None:
 
 
 def user_key(path: Path) -> bytes:
-    """The key, which is made at first use. Raises OSError if it cannot be stored, or others could read it."""
+    """The key, which is made at first use. Raises OSError if it cannot be stored, or if others can read it."""
     private_dir(path.parent)
     for _ in range(2):
         try:
@@ -47,12 +47,12 @@ def user_key(path: Path) -> bytes:
         with os.fdopen(descriptor, "rb") as stream:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
-                raise PermissionError(f"{path} must be your own file that nobody else can read (chmod 600)")
+                raise PermissionError(f"{path} must be your own file, and not readable by others (chmod 600)")
             key = stream.read(_KEY_BYTES + 1)
         if len(key) == _KEY_BYTES:
             return key
-        raise PermissionError(f"{path} is no key; remove it and a new one is made")
-    raise FileNotFoundError(f"{path} cannot be made")
+        raise PermissionError(f"{path} is not a key; remove it, and a new one is made")
+    raise FileNotFoundError(f"{path} cannot be created")
 
 
 def _make_key(path: Path) -> None:
@@ -72,7 +72,7 @@ def _make_key(path: Path) -> None:
 
 
 class SealedBank(Bank):
-    """``Bank`` with encrypted values. Without a key nothing is stored, and nothing is found."""
+    """``Bank`` with encrypted values. Without a key no value is stored or found."""
 
     def __init__(self, root: Path, name: str, key: Path | None) -> None:
         super().__init__(root, name)

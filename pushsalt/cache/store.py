@@ -1,4 +1,5 @@
-"""Files of the cache: written to a temporary file, synced and renamed; with version and checksum; private to the user.
+"""Entries of the cache as files with version and checksum, private to the user. Each is written to a temporary file,
+synced and renamed.
 
 Byte layout of an entry::
 
@@ -76,14 +77,14 @@ class Staged:
         return self._aside.name if self._aside is not None else ""
 
     def commit(self) -> None:
-        """Move it into place; called once."""
+        """Move the file into place. Must be called at most once."""
         if self.done:
             return
         if self._aside is not None:
             self._aside.replace(self._path)
         elif stamp(self._path) == self._same:
             os.utime(self._path, follow_symlinks=False)
-        else:  # another controller has written another value since
+        else:  # another controller has written a different value since
             write_atomic(self._path, self._data)
         self.done = True
 
@@ -112,7 +113,7 @@ class Bank:
     def put(self, key: str, value: Any) -> bool:
         """Store the value. False, with one warning, if it cannot be written.
 
-        An entry with the same value is only touched, since a sync is the slowest operation here.
+        An entry with the same value is only touched, since syncing a file is slow.
         """
         try:
             self._stage(key, value).commit()
@@ -127,7 +128,7 @@ class Bank:
         return Staged(self._file(key), MAGIC + VERSION.to_bytes(4, "big") + hashlib.sha256(body).digest() + body)
 
     def delete(self, key: str) -> bool:
-        """Remove the entry; whether it existed."""
+        """Remove the entry. Returns whether it existed."""
         try:
             self._file(key).unlink()
         except OSError:
@@ -169,7 +170,7 @@ class Bank:
 
     def problems(self) -> list[str]:
         """Damage of the entries on disk, as texts. Nothing is changed."""
-        before, self._complained = self._complained, True  # the caller reports it
+        before, self._complained = self._complained, True  # the caller reports the damage
         try:
             paths = sorted(path for path in self.path.iterdir() if not path.name.startswith("."))
             return [f"entry {path.name} is damaged" for path in paths if not self._is_sound(path)]
@@ -219,17 +220,17 @@ class Bank:
         if data is None:
             return None
         if len(data) < HEAD or not data.startswith(MAGIC):
-            self._complain("%s: %s is no cache entry; ignored", self.path.name, path.name)
+            self._complain("%s: %s is not a cache entry; it is ignored", self.path.name, path.name)
             return None
         if int.from_bytes(data[8:12], "big") != VERSION:
             return None
         if hashlib.sha256(data[HEAD:]).digest() != data[12:HEAD]:
-            self._complain("%s: entry %s is damaged; ignored, it will be rebuilt", self.path.name, path.name)
+            self._complain("%s: entry %s is damaged; it is ignored, and will be rebuilt", self.path.name, path.name)
             return None
         try:
             return dict(wire.unpack(data[HEAD:]))
         except ValueError as exc:
-            self._complain("%s: entry %s is damaged (%s); ignored", self.path.name, path.name, exc)
+            self._complain("%s: entry %s is damaged (%s); it is ignored", self.path.name, path.name, exc)
             return None
 
     def _complain(self, text: str, *args: object) -> None:

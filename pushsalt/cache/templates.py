@@ -1,8 +1,8 @@
 """The cache of compiled templates, always in the user's own ``~/.cache/pushsalt/templates``, not in ``--cache-dir``.
 
-Its files are executed. So it must be a real folder that belongs to the user and is private; if it is not, one warning
-is logged and nothing is cached. The folder is opened once and its files relative to the descriptor, so that it cannot
-be exchanged. Each file must belong to the user too, and has a checksum::
+Its files are executed. So it must be a folder, not a link, that belongs to the user and is private; if it is not, one
+warning is logged and nothing is cached. The folder is opened once, and its files relative to the descriptor, so that it
+cannot be replaced meanwhile. Each file must belong to the user too, and has a checksum::
 
     8 bytes  b"psjinja1"        32 bytes SHA-256 of the rest        rest: marshalled code
 """
@@ -27,13 +27,13 @@ log = logging.getLogger(__name__)
 
 MAGIC: Final = b"psjinja1"
 _HEAD: Final = len(MAGIC) + 32
-#: Limits beyond which the least recently used files are removed.
+#: Number and bytes of files above which the least recently used ones are removed.
 MAX_FILES, MAX_BYTES = 8192, 64 * 2**20
-#: Bytes of the largest file.
+#: Maximum size of a file in bytes.
 MAX_FILE: Final = 4 * 2**20
 #: Seconds after which the time of a file in use is updated.
 _TOUCH: Final = 24 * 3600
-#: Files over the limits are removed at the first of so many writes.
+#: The limits are applied at the first of this number of writes.
 _PRUNE_EVERY: Final = 1000
 _FLAGS: Final = os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -122,33 +122,35 @@ class TemplateStore:
             private_dir(self.path)
             descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | _FLAGS)
         except (PermissionError, NotADirectoryError) as exc:
-            log.warning("compiled templates are not kept: %s; make it yours alone (chmod 700), or remove it", exc)
+            log.warning(
+                "compiled templates are not cached: %s; make it your own private folder (chmod 700), or remove it", exc
+            )
             return None
         except OSError as exc:
             log.info("compiled templates are not kept in %s: %s", self.path, exc)
             return None
-        if not _own(os.fstat(descriptor)):  # it was exchanged meanwhile
+        if not _own(os.fstat(descriptor)):  # it was replaced meanwhile
             os.close(descriptor)
             return None
         return descriptor
 
     def _prune(self, descriptor: int) -> None:
-        """Remove files over the limits, and temporary files. Called rarely, since it is slow."""
+        """Remove files above the limits, and temporary files. Called rarely, since it is slow."""
         with self._lock:
             self._written += 1
             if self._written % _PRUNE_EVERY != 1:
                 return
         try:
             with os.scandir(descriptor) as entries:
-                known = sorted(
+                files = sorted(
                     (status.st_mtime, status.st_size, entry.name)
                     for entry in entries
                     if (status := entry.stat(follow_symlinks=False))
                 )
         except OSError:
             return
-        number, size, now = len(known), sum(entry[1] for entry in known), time.time()
-        for used, length, name in known:
+        number, size, now = len(files), sum(entry[1] for entry in files), time.time()
+        for used, length, name in files:
             enough = number <= MAX_FILES and size <= MAX_BYTES
             if enough and not (name.startswith(".") and now - used > _TOUCH):
                 continue

@@ -32,7 +32,7 @@ _DECIMAL: Final = {
         *("0700", "0750", "0755", "0770", "0775", "0777", "1777", "2755", "4755"),
     )
 }
-#: Arguments by which a command does not run every time.
+#: Arguments that are conditions: with them a command does not run every time.
 _GUARDS: Final = frozenset(
     (
         *("unless", "onlyif", "creates", "check_cmd", "stateful", "prereq"),
@@ -69,7 +69,9 @@ Message = tuple[str, str, str | None, str]
 
 
 def _misspelt(chunk: Chunk, minion: Minion, functions: StateFunctions) -> Iterator[Message]:
-    """Arguments of a templated file that resemble an argument of the state, and that its template does not use."""
+    """Arguments of a file with a template that resemble an argument of the state, and that the template does not
+    use.
+    """
     full = f"{chunk['state']}.{chunk['fun']}"
     spec = functions.spec(full)
     source, saltenv = chunk.get("source"), str(chunk.get("__env__") or "base")
@@ -77,9 +79,9 @@ def _misspelt(chunk: Chunk, minion: Minion, functions: StateFunctions) -> Iterat
     found = minion.files.find(*where) if where else None
     if spec is None or found is None:
         return
-    known = {*spec.args, *GLOBAL}
-    for key in chunk.keys() - known:
-        near = misspelt(key, known)
+    accepted = {*spec.args, *GLOBAL}
+    for key in chunk.keys() - accepted:
+        near = misspelt(key, accepted)
         if near and not re.search(rf"\b{re.escape(key)}\b", _text(str(found.path))):
             text = f"'{key}' of {full} '{chunk['__id__']}' is probably ignored: its template does not use it"
             yield "misspelt-argument", text, key, f"Did you mean '{near}'?"
@@ -92,7 +94,7 @@ def _modes(chunk: Chunk) -> Iterator[Message]:
             continue
         text, of = str(value), f"{key} of '{chunk['__id__']}'"
         if isinstance(value, int) and value in _DECIMAL:
-            yield "mode", f"{of} is {value}, which is {_DECIMAL[value]} as a number", key, f"write '{_DECIMAL[value]}'"
+            yield "mode", f"{of} is {value}, the decimal value of {_DECIMAL[value]}", key, f"write '{_DECIMAL[value]}'"
         elif not _OCTAL.fullmatch(text):
             lost = text.isdigit() and len(text) < 3
             hint = f"did you mean '{text.zfill(4)}'?" if lost else "three or four octal digits in quotes: '0644'"
@@ -106,7 +108,7 @@ def _unguarded(chunk: Chunk) -> Iterator[Message]:
 
 
 def _files(chunk: Chunk, minion: Minion, subject: Subject, pillar: Mapping[str, Any]) -> Iterator[Message]:
-    """``salt://`` sources of which none exists."""
+    """Chunks with ``salt://`` sources of which none exists."""
     saltenv = str(chunk.get("__env__") or "base")
     for key in ("source", "sources"):
         value = chunk.get(key)
@@ -120,7 +122,7 @@ def _files(chunk: Chunk, minion: Minion, subject: Subject, pillar: Mapping[str, 
             if any(_is_there(url, saltenv, minion, chunk["fun"] == "recurse") for url in tried):
                 continue
             text = f"{chunk['state']}.{chunk['fun']} '{chunk['__id__']}': "
-            text += f"{tried[0]} is not there" if len(tried) == 1 else f"none of {', '.join(tried)} exists"
+            text += f"{tried[0]} does not exist" if len(tried) == 1 else f"none of {', '.join(tried)} exists"
             ours = _is_written(tried[0], subject) and not any(_names(pillar, url) for url in tried)
             yield "missing-file" if ours else "missing-outside-file", text, key, ""
 

@@ -18,11 +18,11 @@ _HEAD: Final = 20
 
 @dataclass(frozen=True)
 class Finding:
-    """One violation of a rule at one place.
+    """One violation of a rule at one position.
 
     ``line`` and ``column`` count from 1, 0 is unknown. ``at``: the systems and SLS for which it was found, empty for
     checks of source texts. ``detail``: excerpt and callers, for people. ``elsewhere``: it was found only for systems
-    that the formula does not claim.
+    that the formula does not declare as supported.
     """
 
     code: str
@@ -75,13 +75,13 @@ def joined(found: Iterable[Finding]) -> list[Finding]:
     together: dict[tuple[str, str, str, int], Finding] = {}
     for each in found:
         key = (each.code, each.message, each.path, each.line)
-        known = together.get(key)
-        if known is None:
+        earlier = together.get(key)
+        if earlier is None:
             together[key] = each
             continue
-        level = min(known.level, each.level, key=LEVELS.index)
-        at, elsewhere = tuple(dict.fromkeys((*known.at, *each.at))), known.elsewhere and each.elsewhere
-        together[key] = replace(known, at=at, level=level, elsewhere=elsewhere)
+        level = min(earlier.level, each.level, key=LEVELS.index)
+        at, elsewhere = tuple(dict.fromkeys((*earlier.at, *each.at))), earlier.elsewhere and each.elsewhere
+        together[key] = replace(earlier, at=at, level=level, elsewhere=elsewhere)
     return sorted(together.values(), key=lambda each: (each.path, each.line, each.column, each.code, each.message))
 
 
@@ -104,7 +104,9 @@ def with_columns(found: Iterable[Finding]) -> list[Finding]:
 
 
 class Ignores:
-    """The ``# pushsalt: ignore[...]`` of source files: for its line, for the line below a comment line, or the file."""
+    """The ``# pushsalt: ignore[...]`` comments of source files. One applies to its line, to the line below if it is the
+    only text of its line, or to the file.
+    """
 
     def __init__(self) -> None:
         self._files: dict[str, tuple[dict[int, frozenset[str]], frozenset[str]]] = {}

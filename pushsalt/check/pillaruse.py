@@ -1,7 +1,7 @@
 """Finds keys of pillar.example that no file reads: misspelt or obsolete ones.
 
 A key counts as read if its name is anywhere in a file of the formula. If none of the names below a key is in a file
-(users, sites: templates iterate over them), these names are free to choose.
+(users, sites: templates iterate over them), these names are not checked.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ def _unread(
     data: Mapping[Any, Any], above: KeyPath, lines: Mapping[KeyPath, int], words: set[str], path: str
 ) -> Iterator[Finding]:
     names = [str(key) for key in data]
-    known = [name for name in names if name in words]
-    if above and not known:
-        return  # the names are free: a template iterates over them
+    used = [name for name in names if name in words]
+    if above and not used:
+        return  # a template iterates over the names, so they are arbitrary
     for key, value in data.items():
         name, place = str(key), (*above, key)
         if name in words:
@@ -73,7 +73,7 @@ def _unread(
                 yield from _unread(value, place, lines, words, path)
             continue
         if above and not _alike(name, words):
-            continue  # the name may be free to choose
+            continue  # the name may be arbitrary
         near = _alike(name, words)
         hint = f"did you mean {near}?" if near else "remove it, or use it in the formula"
         text = f"no file of the formula reads the pillar key '{':'.join(map(str, place))}'"
@@ -81,7 +81,7 @@ def _unread(
 
 
 def _alike(name: str, words: set[str]) -> str:
-    """A known word of which the name is probably a misspelling, or ""."""
+    """The word of which the name is probably a misspelling, or ""."""
     if len(name) < 4:
         return ""
     found = nearest(name, {word for word in words if abs(len(word) - len(name)) < 3 and word != name}, cutoff=0.88)

@@ -37,7 +37,7 @@ _WORDS: Final = (
     (re.compile(r"while (parsing|scanning)|expected|found |mapping values|could not determine|YAML"), "yaml"),
 )
 _PLACE: Final = re.compile(r"^  (?:in|from) (?P<path>.+?):(?P<line>\d+)(?::(?P<column>\d+))?", re.MULTILINE)
-#: Codes of findings that a wrong made-up answer can cause.
+#: Codes of findings that may be caused by a wrong made-up answer.
 _DOUBTFUL: Final = "PS1", "PS2"
 #: Findings of an SLS that may disappear when it is applied together with others.
 _REFERRING: Final = frozenset({BY_NAME["dangling-requisite"].code, BY_NAME["unknown-id"].code})
@@ -67,7 +67,7 @@ def check_tree(project: Project, subject: Subject, system: System) -> Iterator[F
 
 @dataclass
 class _Compiled:
-    """The problems of some SLS, and the files that they consist of."""
+    """The problems of a compilation of some SLS, and the files of these SLS."""
 
     findings: list[Finding]
     paths: frozenset[str]
@@ -89,11 +89,11 @@ def _is_found(
     return bool(above) and not _compiled(project, subject, system, [above, sls]).has(found)
 
 
-def _above(sls: str, known: Mapping[str, _Compiled]) -> str:
+def _above(sls: str, compiled: Mapping[str, _Compiled]) -> str:
     """The nearest existing parent of an SLS: ``a`` for ``a.b.c``."""
     while "." in sls:
         sls = sls.rpartition(".")[0]
-        if sls in known:
+        if sls in compiled:
             return sls
     return ""
 
@@ -113,7 +113,7 @@ def _compiled(project: Project, subject: Subject, system: System, sls: list[str]
         minion.check_pillar()
         result = minion.plain_compiler.sls(sls)
         paths = result.sources.paths
-        for problem in (*result.problems, *result.later, *result.cautions):
+        for problem in (*result.problems, *result.left_out, *result.cautions):
             found.extend(_of_problem(problem, subject))
         found.extend(findings(result, minion, subject, system.pillar))
     except StateError as exc:
@@ -136,7 +136,7 @@ def _top(project: Project, system: System) -> Iterator[Finding]:
     except StateError:
         return  # reported for each SLS
     root = project.config.project or Path()
-    for problem in (*result.problems, *result.later):
+    for problem in (*result.problems, *result.left_out):
         yield from _plain(problem, str(root / "top.sls"))
     for saltenv, names in result.matches.items():
         for name in names:
@@ -154,7 +154,7 @@ def _doubted(found: Finding, asked: Iterable[str]) -> Finding:
     if not found.code.startswith(_DOUBTFUL) or found.code in ("PS101", "PS106"):
         return found
     names = ", ".join(dict.fromkeys(asked))
-    hint = f"it was rendered with made-up answers to {names}: try it on a machine with `pushsalt apply --test`"
+    hint = f"it was rendered with made-up answers to {names}: test it on a target with `pushsalt apply --test`"
     return replace(found, code="PS190", level="info", hint=hint)
 
 
@@ -166,7 +166,7 @@ def _of_problem(problem: Problem, subject: Subject) -> Iterator[Finding]:
 
 
 def _plain(problem: Problem, elsewhere: str) -> Iterator[Finding]:
-    """The finding of a compiler problem, at its first place."""
+    """The finding of a compiler problem, at its first position."""
     place = problem.where[0] if problem.where else None
     yield finding(
         problem.rule,
@@ -181,7 +181,7 @@ def _plain(problem: Problem, elsewhere: str) -> Iterator[Finding]:
 
 
 def _of_rendering(problem: Problem, subject: Subject) -> Finding:
-    """The finding of a render problem: its text decides the rule; its place is the innermost file."""
+    """The finding of a render problem: the error text determines the rule; the position is in the innermost file."""
     head = problem.text.split("\n", 1)[0]
     message = re.sub(r"^Rendering (?:SLS '[^']*'|\S+) failed: ", "", head)
     rule = next((name for pattern, name in _WORDS if pattern.search(message)), "render")
@@ -235,5 +235,5 @@ def example_pillar(subject: Subject, project: Project, grains: Mapping[str, Any]
     if data is None:
         return {}
     if not isinstance(data, dict):
-        raise RenderError(f"{subject.example}: this is no mapping of pillar keys")
+        raise RenderError(f"{subject.example}: it is not a mapping of pillar keys")
     return data

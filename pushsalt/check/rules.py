@@ -58,7 +58,9 @@ _ALL: Final = (
     Rule("PS209", "malformed-requisite", "error", "A requisite is malformed."),
     Rule("PS210", "cycle", "error", "Requisites form a cycle."),
     Rule("PS211", "misspelt-requisite", "error", "An argument resembles the name of a requisite, and has no effect."),
-    Rule("PS212", "not-alone", "warning", "An SLS compiles only together with others, to whose states it refers."),
+    Rule(
+        "PS212", "not-alone", "warning", "An SLS compiles only together with others, since it refers to their states."
+    ),
     Rule(
         "PS213",
         "misspelt-argument",

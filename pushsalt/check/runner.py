@@ -53,7 +53,7 @@ class Options:
 
 @dataclass
 class Report:
-    """All findings, and what was checked."""
+    """All findings, and the checked trees, SLS and systems."""
 
     findings: list[Finding]
     trees: int
@@ -117,7 +117,7 @@ def _inventory_grains(project: Project) -> list[Mapping[str, Any]]:
     try:
         return [target.grains for target in project.inventory.targets.values() if target.grains]
     except PushsaltError as exc:
-        log.warning("the grains of the inventory are left out: %s", exc)
+        log.warning("the grains of the inventory are not used: %s", exc)
         return []
 
 
@@ -132,7 +132,7 @@ def _of_sources(subject: Subject) -> list[Finding]:
 
 
 def _of_wants(subject: Subject, limits: dict[str, Limit], project: Project) -> list[Finding]:
-    """Files of git remotes that use renderers which are not allowed for the remote."""
+    """Findings for files of git remotes that use renderers that the remote may not use."""
     from pushsalt.formula.sources import FolderSource, RemoteSource
     from pushsalt.formula.wants import wants
     from pushsalt.git.project import configured
@@ -143,7 +143,7 @@ def _of_wants(subject: Subject, limits: dict[str, Limit], project: Project) -> l
         found += [(f"{subject.root}/{each.path}", each, limit) for each in wants(copy)]
     for remote in configured(project.config) if subject.project else ():
         if remote.limit is not None:
-            with suppress(StateError):  # it cannot be fetched, which is reported where its files are needed
+            with suppress(StateError):  # the remote cannot be fetched, which is reported when its files are needed
                 place = RemoteSource(project.remotes, remote)
                 before = f"{place.place}@{place.revision[:12]}:"
                 found += [(before + each.path, each, remote.limit) for each in wants(place, remote.root)]
@@ -169,11 +169,11 @@ def _all(tasks: Sequence[_Task], config: Config, options: Options, progress: Pro
     digests: dict[str, str] = {}
     for task in tasks:
         key = _key(task, digests) if kept else ""
-        known = kept.get(key) if kept else None
-        if known is None:
+        findings = kept.get(key) if kept else None
+        if findings is None:
             left.append((task, key))
             continue
-        yield from known
+        yield from findings
         done += 1
         progress(done, len(tasks), task.subject.name)
     jobs = min(options.jobs or os.cpu_count() or 1, len(left))
@@ -311,7 +311,7 @@ def _offline(project: Project) -> Project:
     return project
 
 
-# --- what is kept ------------------------------------------------------------------------------------------------
+# --- cached findings ------------------------------------------------------------------------------------------------
 
 
 def _key(task: _Task, digests: dict[str, str]) -> str:
@@ -355,10 +355,10 @@ _own: list[str] = []
 def _own_digest() -> str:
     """A digest of pushsalt's code: findings of another version are not used."""
     if not _own:
-        here = Path(__file__).parents[1]
+        package = Path(__file__).parents[1]
         stamps = [
             f"{path}:{path.stat().st_mtime_ns}:{path.stat().st_size}"
-            for base in (here, here.parent / "thin")
+            for base in (package, package.parent / "thin")
             for path in sorted(base.rglob("*.py"))
         ]
         _own.append(hashlib.sha256("\n".join(stamps).encode()).hexdigest())

@@ -67,7 +67,7 @@ def _comments(path: str, text: str) -> Iterator[Finding]:
         if jinja is not None:
             message = "Jinja in a YAML comment is executed"
             column = comment.start("text") + jinja.start() + 1
-            yield finding("jinja-in-comment", message, path, number, column, hint="write {# … #} around it")
+            yield finding("jinja-in-comment", message, path, number, column, hint="enclose it in {# … #}")
 
 
 def _blanked(match: re.Match[str]) -> str:
@@ -89,10 +89,10 @@ class _Reader:
         """``guarded``: pillar keys whose existence is tested around this node, or that have a default."""
         match node:
             case nodes.If() | nodes.CondExpr():
-                known = guarded | _asked_for(node.test)
-                yield from self._node(node.test, known)
+                tested = guarded | _asked_for(node.test)
+                yield from self._node(node.test, tested)
                 for child in node.iter_child_nodes(exclude=("test",)):
-                    yield from self._node(child, known)
+                    yield from self._node(child, tested)
                 return
             case nodes.Filter(name="default" | "d", node=inner) | nodes.Test(name="defined" | "undefined", node=inner):
                 if inner is not None and (key := _pillar_key(inner)):

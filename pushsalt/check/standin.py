@@ -1,4 +1,4 @@
-"""Made-up answers to the functions that templates call on a target, so that rendering can continue."""
+"""Made-up answers of functions that templates call on a target, so that rendering can continue."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ class StandIn:
         answer: Callable[..., Any] | None = getattr(self, "_" + fun.replace(".", "_"), None)
         if answer is not None:
             return answer(*args, **kwargs)
-        known = _ANSWERS.get(fun, "")
-        return known.copy() if isinstance(known, (dict, list)) else known
+        value = _ANSWERS.get(fun, "")
+        return value.copy() if isinstance(value, (dict, list)) else value
 
     def _user_info(self, name: Any = "root", *args: Any, **kwargs: Any) -> dict[str, Any]:
         root = name == "root"

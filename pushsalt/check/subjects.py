@@ -28,8 +28,8 @@ class Subject:
     """One tree. Paths are absolute.
 
     ``sls``: the SLS to compile, each by itself; ``sources``: the templates whose source is checked; ``files``: all
-    files of the tree. ``claims``: the systems that its FORMULA names. ``project``: the folder of its pushsalt.yaml,
-    which defines pillar and other roots.
+    files of the tree. ``claims``: the systems that its file FORMULA declares as supported. ``project``: the folder of
+    its pushsalt.yaml, which defines pillar and other roots.
     """
 
     name: str
@@ -65,14 +65,14 @@ def subjects(paths: Iterable[Path], config: Config, extra_roots: Iterable[str] =
         if not below:
             raise UsageError(f"{path}: there are no SLS files", "name a formula, a tree of states, or an SLS file")
         for subject in below:
-            known = found.get(subject.root)
-            if known is None:
+            earlier = found.get(subject.root)
+            if earlier is None:
                 found[subject.root] = subject
             else:
                 found[subject.root] = replace(
-                    known,
-                    sls=tuple(dict.fromkeys((*known.sls, *subject.sls))),
-                    sources=tuple(dict.fromkeys((*known.sources, *subject.sources))),
+                    earlier,
+                    sls=tuple(dict.fromkeys((*earlier.sls, *subject.sls))),
+                    sources=tuple(dict.fromkeys((*earlier.sources, *subject.sources))),
                 )
     return list(found.values())
 
@@ -138,7 +138,7 @@ def _project(path: Path, config: Config) -> Iterator[Subject]:
 def _single(path: Path, config: Config, extra: tuple[str, ...]) -> Subject:
     """One SLS file, within its file root, formula or project."""
     if path.suffix != ".sls":
-        raise UsageError(f"{path}: this is no SLS file", "name a formula, a tree of states, or an SLS file")
+        raise UsageError(f"{path}: it is not an SLS file", "name a formula, a tree of states, or an SLS file")
     whole: Subject | None = None
     for root in config.opts["file_roots"].get("base", []):
         if path.is_relative_to(root) and config.project is not None:

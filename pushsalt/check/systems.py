@@ -54,9 +54,10 @@ def systems(wanted: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
 
 
 def with_inventory(grains: Mapping[str, Any], hosts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """A system's grains, and other grains of the inventory's hosts (``role: web``); of equal keys the first host's.
+    """A system's grains, extended by other grains of the inventory's hosts (``role: web``).
 
-    The system's own grains win. A host with the grains of another system is used for that one.
+    For equal keys the first host counts. The system's own grains have priority. A host whose grains are those of
+    another system is not used.
     """
     whole = dict(grains)
     for host in hosts:
@@ -67,9 +68,9 @@ def with_inventory(grains: Mapping[str, Any], hosts: Iterable[Mapping[str, Any]]
 
 def _fill(into: dict[str, Any], more: Mapping[str, Any]) -> None:
     for key, value in more.items():
-        known = into.setdefault(key, value)
-        if known is not value and isinstance(known, dict) and isinstance(value, Mapping):
-            into[key] = dict(known)
+        current = into.setdefault(key, value)
+        if current is not value and isinstance(current, dict) and isinstance(value, Mapping):
+            into[key] = dict(current)
             _fill(into[key], value)
 
 
@@ -143,15 +144,15 @@ def _salt_version() -> dict[str, Any]:
 
 
 def _of_file(path: Path) -> dict[str, Any]:
-    here, holds = Position(str(path)), "it must contain the output of `grains.items`"
+    where, holds = Position(str(path)), "it must contain the output of `grains.items`"
     try:
         grains = load_yaml(regular.read_text(path), str(path))
     except OSError as exc:
-        raise ConfigError(f"the grains cannot be read: {exc.strerror}", "name a file of grains", here) from None
+        raise ConfigError(f"the grains cannot be read: {exc.strerror}", "name a file of grains", where) from None
     except YamlError as exc:
-        raise ConfigError(str(exc), holds, here) from None
+        raise ConfigError(str(exc), holds, where) from None
     if isinstance(grains, dict) and len(grains) == 1 and isinstance(next(iter(grains.values())), dict):
         grains = next(iter(grains.values()))  # ``pushsalt run web1 grains.items --out json``
     if not isinstance(grains, dict) or "os_family" not in grains:
-        raise ConfigError("these are not grains: os_family is missing", holds, here)
+        raise ConfigError("these are not grains: os_family is missing", holds, where)
     return {"id": path.stem, **grains}

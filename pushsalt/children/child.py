@@ -1,14 +1,15 @@
-"""One render process: takes works from the command, renders them, and asks the command for data that it lacks.
+"""One render process: receives works (requests to render) from the command, and asks the command for data that they
+need.
 
 Only one of its works renders at a time (the one that has ``Turn``); while it waits for an answer, another one renders.
-So it is always known which work is slow, or needs memory. Works run in separate threads; the main thread reads the
+So the process can tell which work is slow, or needs memory. Works run in separate threads; the main thread reads the
 command's messages and ends works that take too long.
 
 ========= ======================================================= ===================================================
 down      fields                                                  answer
 ========= ======================================================= ===================================================
 setup     config: opts, given, paths; log_level; memory; keeps    (nothing); sent again for each further job
-call      n, h, target, options, grains, remote, behind: bool,    ret: value | plan, pillar, mine_functions
+call      n, h, target, options, grains, remote, discover: bool,  ret: value | plan, pillar, mine_functions
           fun, args, kwargs, plan: bool, time
 template  as call, with url, saltenv, engine, context, defaults,  ret: text
           chunk, names
@@ -67,9 +68,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Most works of a process; the command sends no more.
+#: Maximum number of works in a process; the command sends no more.
 WIDTH: Final = 64
-#: Pillars whose values the command still has, and which are not sent again.
+#: Number of pillars whose values the command still has, so that they are not sent again.
 PILLARS: Final = 32
 #: Questions that the command answers immediately: they may be asked while a lock is held.
 _AT_ONCE: Final = frozenset({"git", "has_ext_pillar", "managed", "mine_store", "requests"})
@@ -87,12 +88,12 @@ class _Question:
 
 
 class Child:
-    """See the module."""
+    """The loop of a render process, with its works."""
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
         self._writing = threading.Lock()
-        #: answers that are held back to send them together, after all received messages were handled
+        #: answers that are sent together when all received messages have been handled
         self._held: list[bytes] = []
         self._buffer = bytearray()
         self._turn = Turn(None)
@@ -144,29 +145,31 @@ class Child:
             self._send(data)
 
     def _send(self, data: bytes) -> None:
-        """Send bytes, after the held answers, since ``data`` may need these; ``_writing`` is held."""
+        """Send bytes, after the collected answers, since ``data`` may depend on these. The caller holds the lock
+        ``_writing``.
+        """
         if self._held:
             data = b"".join([*self._held, data])
             self._held.clear()
         self._channel.sendall(data)
 
     def _return(self, work: Work, fields: dict[str, Any], *, at_once: bool = False) -> None:
-        """Send the result of a work, or an error where it cannot be sent. ``at_once`` results are sent together.
+        """Send the result of a work, or an error if it cannot be sent. ``at_once`` results are sent together.
 
         The values of a pillar are sent with the first result that has them; the lock keeps results of other threads
         from being sent in between.
         """
-        known = fields.pop("known_pillar", None)
+        pillar = fields.pop("known_pillar", None)
         with self._writing:
-            if known is not None:
-                fields["pillar"] = self._shared_pillar(*known)
+            if pillar is not None:
+                fields["pillar"] = self._shared_pillar(*pillar)
             try:
                 data = codec.pack({"k": "ret", "re": work.number, **fields})
             except ValueError as exc:
-                if known is not None:
-                    self._pillars.pop(known[0], None)
+                if pillar is not None:
+                    self._pillars.pop(pillar[0], None)
                 text = f"the result cannot be sent: {exc}"
-                large = FunctionError("exception", text, "look for data that grows without end", "ValueError")
+                large = FunctionError("exception", text, "look for data that grows without limit", "ValueError")
                 data = codec.pack({"k": "exc", "re": work.number, **codec.error_fields(large)})
             if at_once:
                 self._held.append(data)
@@ -178,7 +181,7 @@ class Child:
         takes_time()
         work = self._current.work
         if work is None:
-            raise RuntimeError(f"nobody's question: {what}")
+            raise RuntimeError(f"a question of a thread without a work: {what}")
         question = _Question(work)
         with self._guard:
             self._asked += 1
@@ -223,7 +226,7 @@ class Child:
         return max(0.05, min([LONG / 2, *left]))
 
     def _end_overdue(self) -> None:
-        """Raise OutOfTime in the threads whose time is over, repeatedly until they have ended."""
+        """Raise OutOfTime in threads that have exceeded their time limit, repeatedly until they end."""
         works = list(self._works.values())
         self._turn.share(works)
         for work in works:
@@ -288,7 +291,7 @@ class Child:
         self._ground.shared.once.waits_for_others = self._without_turn
 
     def _known_already(self, work: Work, message: dict[str, Any]) -> bool:
-        """Answer at once, without a thread, if the result is memoized; whether it was."""
+        """Answer immediately, without a thread, if the result is memoized. Returns whether it was."""
         if not self._turn.lock.acquire(blocking=False):
             return False
         work.has_turn, self._turn.holder, self._current.work = True, work, work
@@ -322,7 +325,7 @@ class Child:
         except PushsaltError as exc:
             self.tell("exc", re=work.number, **codec.error_fields(exc))
         except MemoryError:
-            log.debug("memory was short", exc_info=True)
+            log.debug("too little memory", exc_info=True)
             text = f"rendering {message.get('fun') or message.get('url')} needs more memory than `render_memory` allows"
             short = StateError(text, "raise render_memory in the configuration")
             self.tell("exc", re=work.number, **codec.error_fields(short))
@@ -352,21 +355,21 @@ class Child:
         work.thread = threading.get_ident()
 
     def _leave(self, work: Work) -> None:
-        """After this, OutOfTime is not raised in this thread any more."""
+        """End the work: after this, OutOfTime is not raised in this thread any more."""
         while True:
             try:
                 work.thread = None
                 with self._guard:
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(threading.get_ident()), None)
                 break
-            except OutOfTime:  # raised before the line above
+            except OutOfTime:  # raised before the statement above
                 continue
         self._turn.give(work)
 
     def _minion(self, work: Work, message: dict[str, Any], **more: Any) -> Minion:
-        known = self._minions.get(work.target)
-        if known is not None:
-            return known
+        existing = self._minions.get(work.target)
+        if existing is not None:
+            return existing
         assert self._ground is not None
         said = dict(message["target"])
         target = Target(**{**said, "enter": tuple(said.get("enter") or ()), "groups": tuple(said.get("groups") or ())})
@@ -396,11 +399,11 @@ class Child:
             fields["plan"] = self._plan(work, minion, value) if message["plan"] else None
         else:
             fields["value"] = value
-        known = minion.compiled_pillar
-        if known is not None:
-            fields["mine_functions"] = minion.pillar_value("mine_functions") if not known.errors else None
+        pillar = minion.compiled_pillar
+        if pillar is not None:
+            fields["mine_functions"] = minion.pillar_value("mine_functions") if not pillar.errors else None
             if minion.pillar_to_keep is not None:
-                fields["known_pillar"] = known.number, minion.pillar_to_keep
+                fields["known_pillar"] = pillar.number, minion.pillar_to_keep
         return fields
 
     def _shared_pillar(self, number: int, values: dict[str, Any]) -> list[Any]:

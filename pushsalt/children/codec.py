@@ -57,7 +57,7 @@ def unpack(data: bytes) -> dict[str, Any]:
     try:
         message = _unpacked(data)
     except Exception as exc:
-        raise ValueError(f"no message: {exc}") from None
+        raise ValueError(f"not a message: {exc}") from None
     if not isinstance(message, dict):
         raise ValueError("no message")
     return message
@@ -186,7 +186,7 @@ def error_fields(exc: BaseException) -> dict[str, Any]:
     if isinstance(exc, PushsaltError):
         return {**said, "family": "command", "args": [str(exc), exc.hint]}
     if isinstance(exc, SystemExit):
-        from pushsalt.render.problems import reason  # the command has no use for the rest of that package
+        from pushsalt.render.problems import reason  # imported late: the command does not need the rest of that package
 
         return {**said, "family": "other", "args": [reason(exc)]}
     return {**said, "family": "other", "args": [str(exc)]}
@@ -210,7 +210,9 @@ def error_of(fields: Mapping[str, Any]) -> PushsaltError:
             hint = "see the message; -l debug shows where it was raised"
             exc = FunctionError("exception", str(args[0]) or name, hint, name)
     except (TypeError, AssertionError, IndexError):
-        exc = FunctionError("exception", f"an error that cannot be read: {name}", "run again with -l debug", name)
+        exc = FunctionError(
+            "exception", f"a render process sent an invalid error: {name}", "run again with -l debug", name
+        )
     if fields.get("function"):
         exc.salt_function = str(fields["function"])  # type: ignore[attr-defined]
     return exc

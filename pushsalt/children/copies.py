@@ -1,4 +1,4 @@
-"""Git remotes in a render process, which only reads the copies in the cache; the command fetches."""
+"""Git remotes in a render process, which only reads their copies in the cache; the command fetches them."""
 
 from __future__ import annotations
 

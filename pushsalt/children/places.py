@@ -1,7 +1,7 @@
 """Finds the file and line that a hanging process was rendering.
 
-Such a process does not run Python code any more, but faulthandler can still write the frames of its threads. Another
-render process, which can read the templates, parses that text here.
+Such a process does not run Python code any more, but faulthandler can still write the stack frames of its threads.
+Another render process, which can read the templates, parses that output with this module.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The render processes of a project on the side of the command: sends works, receives results and questions.
 
 A new Python process, the starter, is started first; it loads the modules for rendering while the command reads its
-inventory and connects. Children are forked from it on demand, up to the number of cores. If a child dies, or does not
-end an overdue work, its other works are done again, each in a child of its own.
+inventory and connects. In a kept session it is forked from one that waits (``children.kept``). Children are forked from
+it on demand, up to the number of cores. If a child dies, or does not end an overdue work, its other works are done
+again, each in a child of its own.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
+from pushsalt.children import kept
 from pushsalt.children.process import Answer, Child, Request
 from pushsalt.children.starter import BOOT
 from pushsalt.errors import PushsaltError, StateError
@@ -30,9 +32,9 @@ log = logging.getLogger(__name__)
 GRACE: Final = 2.0
 #: Seconds for finding the file and line in the frames of a hung process.
 _PLACE_TIME: Final = 5.0
-#: Least seconds for a work that is done again, since it lost time in a process that another work has blocked.
+#: Minimum time limit of a repeated work in seconds, since it lost time in a process that another work has blocked.
 _AGAIN: Final = 5.0
-#: Works that are sent to a child for rendering; more may wait there for answers.
+#: Maximum number of rendering works of a child; additional ones may wait there for answers.
 _AHEAD: Final = 2
 #: The same for a child whose last result was memoized.
 _AHEAD_KNOWN: Final = 8
@@ -47,7 +49,7 @@ _CONFINED_MEMORY: Final = 256 * 1024 * 1024
 
 
 class Pool:
-    """See the module. One per project; used by one event loop at a time (``attach`` and ``detach``)."""
+    """The render processes of one project, used by one event loop at a time (``attach`` and ``detach``)."""
 
     def __init__(self, on_secrets: Callable[[list[str]], None], width: int | None = None) -> None:
         """``on_secrets`` is called with secrets before results that contain them are delivered."""
@@ -67,7 +69,7 @@ class Pool:
         self._confined = 0
         self._places: deque[asyncio.Future[None]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
-        #: jobs that use the event loop; an orchestration runs some at the same time
+        #: number of jobs that use the event loop; an orchestration runs several at the same time
         self._users = 0
         self._setup: dict[str, Any] = {}
         self._end: Callable[[], object] = lambda: None
@@ -85,14 +87,7 @@ class Pool:
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         with theirs:
-            process = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-X", "utf8", "-c", BOOT, str(theirs.fileno()), *_path()],
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                env=_environment(),
-                start_new_session=True,
-            )
+            process = None if kept.asked(theirs, ours, path_of_starter(), environment()) else _started(theirs)
         ours.setblocking(False)
         self._control = ours
         self._sockets.add(ours)
@@ -117,7 +112,7 @@ class Pool:
             child.attach()
 
     def detach(self) -> None:
-        """A job is done with the event loop. After the last one, the processes do not use it any more."""
+        """End a job's use of the event loop. After the last job, the processes do not use the event loop any more."""
         self._users = max(0, self._users - 1)
         if self._users == 0:
             self._leave_loop()
@@ -154,9 +149,10 @@ class Pool:
     async def work(
         self, message: dict[str, Any], answer: Answer, *, time: float | None = None, confined: bool = False
     ) -> dict[str, Any]:
-        """Have a child do a work; returns the fields of its answer. ``time``: limit in seconds.
+        """Send a work to a child; returns the fields of its answer.
 
-        Raises what the child raises, and StateError if no process can do the work.
+        ``time``: the time limit in seconds. ``confined``: it renders text of a target, in a separate process. Raises
+        the error that the child raises, and StateError if no process can do the work.
         """
         if confined:
             async with self._place():
@@ -324,7 +320,9 @@ class Pool:
         self._starter_lost()
 
     def _starter_lost(self) -> None:
-        """The starter has died, and its children with it: their works are done again, with another starter."""
+        """Handle the death of the starter, with which its children end: their works are done again, with another
+        starter.
+        """
         assert self._control is not None
         if self._loop is not None:
             self._loop.remove_reader(self._control)
@@ -340,7 +338,7 @@ class Pool:
         self._drop(child)
 
     def lost(self, child: Child) -> None:
-        """A child has died: its works are done again, each in a child of its own."""
+        """Handle the death of a child: its works are done again, each in a separate child."""
         if child.gone:
             return
         waiting, child.pending = list(child.pending.values()), {}
@@ -353,7 +351,7 @@ class Pool:
         for request in waiting:
             request.stop()
             if request.tries > 1 or child.alone:
-                text = "the process that rendered it died: it may have needed more memory than there is"
+                text = "the process that rendered it died, maybe because memory was exhausted"
                 self._end_at_place(request, text, frames)
             else:
                 self._dispatch(request, None)
@@ -422,17 +420,19 @@ class Pool:
 
 
 async def _no_answer(question: dict[str, Any]) -> Any:
-    raise StateError(f"no question here: {question.get('q')}")
+    raise StateError(f"unknown question: {question.get('q')}")
 
 
 def _impossible(text: str, place: str = "") -> StateError:
     """The error of a work that failed. ``place``: the file, with its line if known."""
     if place:
-        return StateError(f"{place}: {text}", "look for what takes so long, or so much memory, there")
-    return StateError(text, "look at what is rendered for this target with -l debug; see `render_memory` and --timeout")
+        return StateError(f"{place}: {text}", "find the code there that takes so long, or so much memory")
+    return StateError(
+        text, "-l debug shows the files that are rendered for this target; see `render_memory` and --timeout"
+    )
 
 
-def _path() -> list[str]:
+def path_of_starter() -> list[str]:
     """Python's path for the starter: that of this process."""
     own = str(Path(__file__).resolve().parents[2])
     return list(dict.fromkeys([*(place for place in sys.path if place), own]))
@@ -442,13 +442,28 @@ def _path() -> list[str]:
 _VARIABLES: Final = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "XDG_CACHE_HOME")
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name in _VARIABLES or name.startswith("LC_")}
 
 
-def _ended(process: subprocess.Popen[bytes], sockets: set[socket.socket | BinaryIO]) -> None:
-    for each in sorted(sockets, key=lambda each: isinstance(each, socket.socket)):  # pipes first: what runs ends
+def _started(theirs: socket.socket) -> subprocess.Popen[bytes]:
+    """A new starter that serves this socket. Raises OSError."""
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", "-X", "utf8", "-c", BOOT, str(theirs.fileno()), *path_of_starter()],
+        pass_fds=(theirs.fileno(),),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        env=environment(),
+        start_new_session=True,
+    )
+
+
+def _ended(process: subprocess.Popen[bytes] | None, sockets: set[socket.socket | BinaryIO]) -> None:
+    for each in sorted(
+        sockets, key=lambda each: isinstance(each, socket.socket)
+    ):  # the pipes first, so that running programs end
         each.close()
     sockets.clear()
-    process.kill()
-    process.wait()
+    if process is not None:  # one of a broker ends with its socket
+        process.kill()
+        process.wait()

@@ -1,4 +1,4 @@
-"""One render process and one work on the side of the command: exchanges messages, and answers questions of works."""
+"""The command's objects for a render process and a work: they exchange messages, and answer questions of works."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from pushsalt.children import codec
 
 log = logging.getLogger(__name__)
 
-#: Answers a question of a child: fields -> value. Raises the error that the child shall raise.
+#: Answers a question of a child: fields -> value. Its errors are raised in the child.
 Answer = Callable[[dict[str, Any]], Awaitable[Any]]
 
 #: Seconds that a process has to write the frames of its threads.
 _FRAMES_TIME: Final = 1.0
 #: Pillars whose values are kept for further results of a child; must equal ``child.PILLARS``.
 _PILLARS: Final = 32
-#: Messages that are sent in one write.
+#: Maximum number of messages in one write.
 _TOGETHER: Final = 64
 _numbers: Final = itertools.count(1)
 
@@ -68,7 +68,7 @@ class Request:
             self.result.set_result(result)
 
     def stop(self) -> None:
-        """Stop the timers and questions of the work: it is cancelled, or done again."""
+        """Stop the timers and questions of the work, because it is cancelled or done again."""
         if self.timer is not None:
             self.timer.cancel()
         for task in self.questions:
@@ -76,7 +76,7 @@ class Request:
 
 
 class Child:
-    """One process. ``alone``: it does one work only.
+    """A render process. ``alone``: it does one work only.
 
     ``pipes``: the one to which it writes the frames of threads (``traces``), and the one that ends the process and the
     programs that it has started when it is closed (``life``).
@@ -90,7 +90,7 @@ class Child:
         self.gone = False
         #: the time of a ping that was not answered yet
         self.pinged: float | None = None
-        #: its last result was memoized: such results take less time than sending them
+        #: whether its last result was memoized; making such a result takes less time than sending it
         self.knows = False
         self._owner = weakref.proxy(owner)  # so that the pool can be collected, which ends its processes
         self.channel = channel
@@ -153,7 +153,7 @@ class Child:
             self._loop.remove_writer(self.channel)
 
     def _written(self) -> bool:
-        """Write as much as possible; whether everything was written."""
+        """Write as much as possible. Returns whether everything was written."""
         try:
             while self._out:
                 sent = self.channel.sendmsg(itertools.islice(self._out, _TOGETHER))
@@ -187,7 +187,7 @@ class Child:
                 del self._in[:end]
                 self._take(message)
         except (ValueError, KeyError, TypeError) as exc:
-            log.debug("a render process sent nonsense", exc_info=exc)
+            log.debug("a render process sent an invalid message", exc_info=exc)
             self.kill()
             self._owner.lost(self)
 
@@ -213,7 +213,7 @@ class Child:
                 task.add_done_callback(request.questions.discard)
                 self._owner.pump()
         elif kind == "full":
-            self.alone = True  # its memory is full: it gets no more works
+            self.alone = True  # memoized results fill its memory: it gets no more works
         elif kind == "at":
             request = self.pending.get(int(message["n"]))
             if request is not None:
@@ -281,7 +281,7 @@ class Child:
         return text
 
     def crash(self) -> str:
-        """The stack frames that it has written, as it does in a crash."""
+        """The stack frames that it wrote when it crashed."""
         try:
             return (self.traces.read(65536) or b"").decode("utf-8", "replace")
         except ValueError:  # closed

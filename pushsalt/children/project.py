@@ -1,4 +1,4 @@
-"""Replaces the project in a render process: has the file trees, and asks the command for the rest.
+"""The project of a render process: it has the file trees, and asks the command for everything else.
 
 It has no access to the inventory, connections, credentials or other targets. For these, the command is asked, which
 knows the target of the work and answers for that target only.
@@ -72,11 +72,11 @@ class RenderProject(Trees):
 
     @property
     def groups(self) -> Collection[str]:
-        """The names of groups; their members are not known here."""
+        """The names of groups, without their members."""
         return self._groups
 
     def renew(self, config: Config, shown: dict[str, Any], groups: Collection[str]) -> None:
-        """A further job begins: results are kept, file snapshots are dropped."""
+        """Begin a further job: memoized results stay, file snapshots are dropped."""
         self.config, self._shown, self._groups = config, shown, groups
         forget(self, "files", "pillar_files", "remotes", "vocabulary", "functions")
         self._custom.clear()
@@ -106,10 +106,10 @@ class RenderProject(Trees):
     def ext_pillar(self, name: str, outside: Outside) -> ExtPillar | None:
         """An external pillar that the command calls; its arguments are its number in the configuration."""
         seen = {key: outside.opts.get(key) for key in ("saltenv", "pillarenv")}
-        known = self._sources.get(name)
-        if known is None:
-            known = self._sources[name] = bool(self.ask("has_ext_pillar", name=name))
-        if not known:
+        exists = self._sources.get(name)
+        if exists is None:
+            exists = self._sources[name] = bool(self.ask("has_ext_pillar", name=name))
+        if not exists:
             return None
 
         def source(minion_id: str, pillar: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
@@ -135,7 +135,7 @@ class _ManagedResources:
 
 
 class _Requests:
-    """The requested state runs of the target."""
+    """The requested state runs of the target, stored by the command."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask

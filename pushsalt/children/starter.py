@@ -23,11 +23,21 @@ _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
 
 def main(descriptor: int) -> None:
     """Run until the command closes the connection."""
-    _end_with_parent()
+    end_with_parent()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     control = socket.socket(fileno=descriptor)
-    gc.disable()  # nothing that is loaded goes away
+    begin()
+    serve(control)
+
+
+def begin() -> None:
+    """Load what forks have in common."""
+    gc.disable()  # loaded modules are never freed
     load()
+
+
+def serve(control: socket.socket) -> None:
+    """Fork children until the command closes the connection."""
     while True:
         words, descriptors, _, _ = socket.recv_fds(control, 1, 3)
         if not words:
@@ -65,7 +75,7 @@ def _child(descriptor: int, traces: int, confined: bool) -> None:
 
     from pushsalt.children.child import Child
 
-    _end_with_parent()
+    end_with_parent()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     faulthandler.enable(traces)
     faulthandler.register(signal.SIGUSR1, traces)
@@ -95,7 +105,7 @@ def _confine() -> None:
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """Let the kernel kill this process with its parent, if it can: a loop in C code notices no closed socket."""
     parent = os.getppid()
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -105,7 +115,8 @@ def _end_with_parent() -> None:
 
 
 def _lead(life: int) -> None:
-    """Lead a process group of its own, which the kernel kills when the other end of the pipe ``life`` is closed.
+    """Create a process group, led by this process, which the kernel kills when the other end of the pipe ``life`` is
+    closed.
 
     The command holds that end and never writes. O_ASYNC raises the signal also in programs that the group started,
     however the command ended, and while a template waits for one.

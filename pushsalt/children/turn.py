@@ -44,7 +44,7 @@ class Turn:
                 self.lock.release()
 
     def share(self, works: Iterable[Work]) -> None:
-        """Let a work that has rendered for long continue beside others, since it may never end."""
+        """Let other works render concurrently with one that has rendered for a long time, since it may never end."""
         with self._giving:
             holder = self.holder
             if holder is None or time.monotonic() - self.since < LONG:
@@ -56,7 +56,7 @@ class Turn:
     def _bound_memory(self, work: Work) -> None:
         """Limit memory to that at the begin of the work plus the limit; Python raises MemoryError beyond it.
 
-        The work always has a quarter of the limit left, also if other works have used memory meanwhile.
+        At least a quarter of the limit is always left for the work, also if other works have used memory meanwhile.
         """
         if self._memory is None:
             return

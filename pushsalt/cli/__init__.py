@@ -1,1 +1,1 @@
-"""The command line: words to calls of ``pushsalt.api``, returns to text, signals to exit codes."""
+"""The command line: converts arguments to calls of ``pushsalt.api``, returns to text, and signals to exit codes."""

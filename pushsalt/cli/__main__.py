@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Runs one command line and exits with its code. Never shows a traceback (``-l debug`` logs it)."""
+    """Run one command line and exit with its code. Never shows a traceback (``-l debug`` logs it)."""
     from pushsalt.cli import stdio
 
     words = sys.argv[1:] if argv is None else argv
@@ -24,7 +24,7 @@ def main(argv: list[str] | None = None) -> None:
     options = words[: words.index("--") if "--" in words else None]
     stdio.no_color = "--no-color" in options or "--no-colour" in options
     stdout = stdio.Stdout()
-    if words == ["--version"]:  # as fast as it can be
+    if words == ["--version"]:  # the fast path, without other imports
         from pushsalt import __version__
 
         stdout.write(f"pushsalt {__version__}\n")
@@ -40,10 +40,10 @@ def main(argv: list[str] | None = None) -> None:
         collect_rarely()
         terminal = stdio.Terminal(log.install(), stdout)
         code = _run(words, terminal)
-    except KeyboardInterrupt:  # outside of a job: nothing is running
+    except KeyboardInterrupt:  # outside of a job
         code = 130
     code = stdio.final_code(code, stdout)
-    if code > 128:  # threads of a stopped job may still be at work; the interpreter would wait for them
+    if code > 128:  # the interpreter would wait for threads of a stopped job
         import os
 
         os._exit(code)
@@ -51,9 +51,10 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def collect_rarely() -> None:
-    """Run the garbage collector less often: most data of a fleet stays in use, and collecting takes half the time.
+    """Run the garbage collector less often: with many targets most data stays in use, and collections would take half
+    the time.
 
-    Python collects several times before it exits; frozen objects are exempt from that.
+    Python also collects several times before it exits, except for frozen objects.
     """
     import atexit
     import gc

@@ -1,4 +1,4 @@
-"""Jobs that are done again, or collected: ``--rerun-failed``, ``jobs resume`` and ``jobs wait``."""
+"""Repeats, continues and collects recorded jobs: ``--rerun-failed``, ``jobs resume`` and ``jobs wait``."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Seconds between looks at the record, for the end of a job of another process.
+#: Seconds between reads of the record, to detect the end of a job of another process.
 _LOOK: Final = 0.25
 
 
 def rerun_failed(given: Given, words: list[str], kind: str) -> int:
-    """Do the last job of this kind, or that of the JID in ``words``, again as a new job, where it did not end well."""
+    """Repeat the last job of this kind, or that of the JID in ``words``, as a new job, on targets without a good
+    return.
+    """
     if len(words) > 1:
         raise UsageError(
-            "--rerun-failed takes a JID, or nothing", "the job has its targets, its function and arguments itself"
+            "--rerun-failed takes a JID, or no argument", "targets, function and arguments are those of the job"
         )
     client, watcher, options = _opened(given)
     if words:
@@ -43,7 +45,7 @@ def rerun_failed(given: Given, words: list[str], kind: str) -> int:
 
 
 def resume(given: Given, word: str) -> int:
-    """Go on with a job: its returns so far stay, and the ids without a good one get it again, as the same job."""
+    """Continue a job under its JID: its good returns stay, and it runs again on the ids without one."""
     client, watcher, options = _opened(given)
     kept = client.jobs.get(word)
     if kept.detail.get("kind") == "orchestrate":
@@ -68,7 +70,9 @@ def _last(client: Client, kind: str) -> KeptJob:
     found = next((job for job in client.jobs.list() if client.jobs.get(job.jid).detail.get("kind") == kind), None)
     if found is None:
         name = "run" if kind == "call" else kind
-        raise UsageError(f"no job of `pushsalt {name}` is kept here", "pushsalt jobs list shows what is kept")
+        raise UsageError(
+            f"there is no record of a job of `pushsalt {name}`", "pushsalt jobs list shows the recorded jobs"
+        )
     return client.jobs.get(found.jid)
 
 
@@ -81,7 +85,7 @@ def _again(given: Given, client: Client, watcher: Watcher, options: JobOptions, 
         hint = f"pushsalt jobs wait {kept.jid}"
         raise UsageError(f"the job {kept.jid} is still running on its targets", hint)
     if kept.state == "running" or resumes:
-        client.jobs.claim(kept)  # which says who is at it
+        client.jobs.claim(kept)  # raises an error with the process that runs it
     try:
         return _repeated(given, client, watcher, options, kept, resumes=resumes)
     finally:
@@ -100,7 +104,7 @@ def _repeated(
     stay = todo.good if resumes else {}
     if not todo.ids:
         if not resumes:
-            log.warning("the job %s ended well on all its targets: there is nothing to do", kept.jid)
+            log.warning("the job %s has good returns of all its targets: there is nothing to repeat", kept.jid)
             return EXIT_OK
         returns.write(stay, kept.elapsed)
         return EXIT_OK
@@ -117,7 +121,7 @@ def _repeated(
 
 
 def wait(given: Given, word: str) -> int:
-    """Wait for the end of a job, collect what its targets keep of it, and show all its returns."""
+    """Wait for the end of a job, collect its returns that are stored on targets, and show all its returns."""
     client, watcher, options = _opened(given)
     kept = client.jobs.get(word)
     end = None if options.timeout is None else time.monotonic() + options.timeout
@@ -151,7 +155,7 @@ def _collected(
     before: dict[str, TargetReturn],
     ids: list[str],
 ) -> int:
-    """Collect what these targets keep of the job, and show all its returns."""
+    """Collect the job's returns that are stored on these targets, and show all its returns."""
     from pushsalt.run.again import collecting
 
     selection, job = collecting(kept, ids, options)
@@ -166,7 +170,9 @@ def _collected(
 
 
 def _asked_pillar(kept: KeptJob) -> dict[str, Any]:
-    """The pillar of the job, its secret values asked for on the terminal. Raises UsageError without one."""
+    """The ``--pillar`` of the job; secret values, which are not recorded, are asked for on the terminal. Raises
+    UsageError without a terminal.
+    """
     from pushsalt.cli.asking import ask_value
     from pushsalt.run.again import secret_pillar, with_values
 

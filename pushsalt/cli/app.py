@@ -20,32 +20,32 @@ from pushsalt.cli.stdio import TERMINAL, write_stderr
 from pushsalt.errors import EXIT_COMMAND, UsageError
 from pushsalt.outputters import nearest
 
-#: command -> (module, its line in help). Where the module is not there, neither is the command.
+#: command -> (module, its line in help). A command whose module does not exist is left out.
 COMMANDS: dict[str, tuple[str, str]] = {
     "apply": ("pushsalt.cli.apply", "Apply SLS, or the highstate, to targets"),
-    "plan": ("pushsalt.cli.plan", "Say what an apply would change, and how sure that is"),
-    "impact": ("pushsalt.cli.impact", "Say what a change of the project changes on targets, offline"),
+    "plan": ("pushsalt.cli.plan", "Predict the changes of an apply, and how certain they are"),
+    "impact": ("pushsalt.cli.impact", "Compare two revisions of the project: their effect on targets, offline"),
     "run": ("pushsalt.cli.run", "Call an execution function on targets"),
     "orchestrate": ("pushsalt.cli.orchestrate", "Run an orchestration: states on the controller, jobs on targets"),
     "runner": ("pushsalt.cli.runner", "Call a runner function on the controller"),
-    "events": ("pushsalt.cli.events", "Events of jobs, targets and runners, as they were and as they come"),
+    "events": ("pushsalt.cli.events", "Show recorded and new events of jobs, targets and runners"),
     "react": ("pushsalt.cli.react", "React to events by Salt's reactor configuration, in the foreground"),
-    "watch": ("pushsalt.cli.watch", "Look for drift at intervals, and run the schedule, in the foreground"),
+    "watch": ("pushsalt.cli.watch", "Detect drift at intervals, and run the schedule, in the foreground"),
     "serve": ("pushsalt.cli.serve", "Serve Salt's REST API and a status page, in the foreground"),
     "cp": ("pushsalt.cli.cp", "Copy files and trees to or from targets"),
     "target": ("pushsalt.cli.target", "Print the ids that match"),
     "check": ("pushsalt.cli.check", "Lint and smoke test states and formulas, offline"),
     "inventory": ("pushsalt.cli.inventory", "Show and check the inventory: list, show, graph, check"),
     "grains": ("pushsalt.cli.grains", "Collect and show grains"),
-    "jobs": ("pushsalt.cli.jobs", "Kept jobs: list, show, diff, wait, resume, export, prune"),
-    "undo": ("pushsalt.cli.undo", "Put back the files that a job changed"),
+    "jobs": ("pushsalt.cli.jobs", "Recorded jobs: list, show, diff, wait, resume, export, prune"),
+    "undo": ("pushsalt.cli.undo", "Restore the files that a job changed"),
     "resource": ("pushsalt.cli.resource", "Managed resources: list, refresh, list-grains, show-grains"),
     "cache": ("pushsalt.cli.cache", "Cached data of targets: list, show, clear, prune, verify"),
     "formula": ("pushsalt.cli.formula", "Formulas from git: add, list, show, update, remove, check, new"),
     "ca": ("pushsalt.cli.ca", "SSH certificates: init, sign-user, sign-host, revoke, show"),
-    "session": ("pushsalt.cli.session", "Connections kept for later commands: start, list, stop"),
+    "session": ("pushsalt.cli.session", "Connections for later commands: start, list, stop"),
     "init": ("pushsalt.cli.init", "Create a project folder"),
-    "wait": ("pushsalt.cli.wait", "Wait until targets can be logged in to, or were restarted"),
+    "wait": ("pushsalt.cli.wait", "Wait until logins on targets work, or targets have restarted"),
     "clean": ("pushsalt.cli.clean", "Remove pushsalt's files from targets"),
     "demo": ("pushsalt.demo.cli", "Try pushsalt on temporary targets on this machine"),
 }
@@ -63,7 +63,9 @@ _AS_VALUE = "pushsalt.command_as_value"
 
 
 class _Lean:
-    """Typer (from 0.26 on) loads pydantic to turn words into values: most of a start's time. Ours stay texts."""
+    """A parameter whose value stays a text. For others Typer (since 0.26) loads pydantic, which takes most of the start
+    time.
+    """
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         many = param.multiple or param.nargs == -1
@@ -77,7 +79,7 @@ def _lean(command: Any) -> Any:
 
 
 class _Help:
-    """Help in sections, the examples as they were written."""
+    """Formats help in sections, with unchanged examples."""
 
     params: list[Any]
     options_metavar: str | None
@@ -93,7 +95,7 @@ class _Help:
         if ctx.parent is not None and panels.pop(GLOBAL[0].panel, []):
             flags = [opt.flags[0] for opt in GLOBAL]
             middle = len(flags) // 2
-            others += [(" ".join(flags[:middle]), ""), (" ".join(flags[middle:]), "As before the command.")]
+            others += [(" ".join(flags[:middle]), ""), (" ".join(flags[middle:]), "The same as before the command.")]
         others.append(("-h, --help", "Show this and exit."))
         for title, rows in (("Arguments", arguments), *panels.items(), ("Options", others)):
             if rows:
@@ -132,7 +134,7 @@ def _help_row(param: Any) -> tuple[str, str]:
 
 
 class Command(_Help, TyperCommand):
-    """A command with our help; its options may be anywhere on the line."""
+    """A command with our format of help; its options may be anywhere on the line."""
 
 
 class CallCommand(Command):
@@ -157,7 +159,7 @@ class _Commands(_Help, TyperGroup):
 
 
 class Group(_Commands):
-    """The top: loads a command when it is named."""
+    """The top-level command, which imports the module of a command when it is called."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return [self.options_metavar or "", self.subcommand_metavar]
@@ -177,7 +179,7 @@ class Group(_Commands):
         commands = self.list_commands(ctx)
         option, name = ctx.meta.get(_AS_VALUE) or ("", "")
         if option and args and args[0] not in commands:
-            text = f"there is no command: {option} took {name!r} as its value"
+            text = f"there is no command: {name!r} was read as the value of {option}"
             raise UsageError(
                 text, hint=words.other_meaning(option) or f"write a value after {option}, then the command"
             )
@@ -226,7 +228,7 @@ def _is_there(name: str) -> bool:
 
 
 def complete_targets(incomplete: str) -> list[str]:
-    """Ids of the inventory, for the shell; none where it cannot be read."""
+    """Ids of the inventory, for completion by the shell; none if it cannot be read."""
     from pushsalt.api import Client, Selection
 
     try:

@@ -29,7 +29,7 @@ EXAMPLES = """
 pushsalt apply 'web*'                       the highstate of top.sls
 pushsalt apply 'web*' nginx,users --test    two SLS, dry run
 pushsalt apply -L web1,db1 app --pillar '{"version": "1.4"}'
-pushsalt apply monday.plan                  what was planned, and nothing else
+pushsalt apply monday.plan                  exactly the changes of the plan
 pushsalt apply '*' --batch 25% --out json
 pushsalt apply --rerun-failed               repeat the last apply on targets without a good return
 pushsalt apply '*' --batch 1,10%,25% --max-fail 1 --batch-check 'service.status nginx'
@@ -61,12 +61,12 @@ def apply(
 
     if target.endswith(".plan") and Path(target).is_file():
         if given.detach:
-            raise UsageError("--detach: a plan is applied while the command is there", hint="leave --detach out")
+            raise UsageError("--detach: applying a plan needs the command until its end", hint="omit --detach")
         from pushsalt.cli import planfiles
 
         return planfiles.apply(given, target, sls or ())
     if given.accept_drift or given.max_age:
-        raise UsageError("--accept-drift and --max-age are for plans", hint="pushsalt apply FILE.plan")
+        raise UsageError("--accept-drift and --max-age are options for plans", hint="pushsalt apply FILE.plan")
     names = sls_names(sls or [])
 
     def stream(client: Client, selection: Selection, options: JobOptions) -> AsyncIterator[TargetReturn]:

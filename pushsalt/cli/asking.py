@@ -1,4 +1,4 @@
-"""What a person is asked for, on the terminal and nowhere else: passwords (``-k``, ``-K``), and whether to go on."""
+"""Prompts on the terminal: for passwords (``-k``, ``-K``) and confirmations. Stdin is not used."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NO = ("n", "no", "")
 
 
 def ask_passwords(login: bool, become: bool) -> tuple[Secret | None, Secret | None]:
-    """Ask for the requested passwords, each once: of the login, and to become another user.
+    """Ask for the requested passwords, once each: that of the login, and that to become another user.
 
     An empty second password means the first one, if that was asked for too. Ansible: ``--ask-become-pass``.
     Raises UsageError without a terminal, or for an empty password.
@@ -27,7 +27,7 @@ def ask_passwords(login: bool, become: bool) -> tuple[Secret | None, Secret | No
 
 
 def ask_value(prompt: str, jid: str, keys: list[str]) -> Secret:
-    """Ask for a secret value of the pillar of a kept job. Raises UsageError without a terminal."""
+    """Ask for a secret value of the ``--pillar`` of a recorded job. Raises UsageError without a terminal."""
     import getpass
     import warnings
 
@@ -37,28 +37,30 @@ def ask_value(prompt: str, jid: str, keys: list[str]) -> Secret:
             warnings.simplefilter("error", getpass.GetPassWarning)
             return Secret(getpass.getpass(prompt))
     except (OSError, EOFError, UnicodeDecodeError, getpass.GetPassWarning):
-        what = f"the pillar of the job {jid} was secret, and is not kept: {', '.join(keys)}"
-        raise UsageError(what, hint="give it again: --pillar DATA") from None
+        what = f"the job {jid} had secret values in --pillar, which are not recorded: {', '.join(keys)}"
+        raise UsageError(what, hint="pass them again: --pillar DATA") from None
 
 
 def _ask(prompt: str, flag: str, setting: str, default: Secret | None = None) -> Secret:
-    import getpass  # which few commands need
+    import getpass  # imported late: few commands need it
     import warnings
 
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
         with warnings.catch_warnings():
-            warnings.simplefilter("error", getpass.GetPassWarning)  # it would read stdin, and echo the password
+            warnings.simplefilter(
+                "error", getpass.GetPassWarning
+            )  # otherwise it would read stdin, and echo the password
             text = getpass.getpass(prompt)
     except (OSError, getpass.GetPassWarning):
-        hint = f"run it on a terminal; or have `{setting}` in the inventory name a program that prints it"
-        raise UsageError(f"{flag} asks for a password, and there is no terminal to ask on", hint=hint) from None
+        hint = f"run it on a terminal; or set `{setting}` in the inventory to a program that prints it"
+        raise UsageError(f"{flag} asks for a password, which needs a terminal", hint=hint) from None
     except (EOFError, UnicodeDecodeError):
         text = ""
     if not text and default is not None:
         return default
     if not text:
-        raise UsageError(f"{flag}: no password was typed", hint="type it, or leave the option out")
+        raise UsageError(f"{flag}: no password was typed", hint="type it, or omit the option")
     return Secret(text)
 
 
@@ -66,7 +68,7 @@ def need_terminal(flag: str, hint: str) -> None:
     """Raises UsageError if there is no terminal to ask on."""
     terminal = _terminal()
     if terminal is None:
-        raise UsageError(f"{flag} asks on the terminal, and there is none", hint=hint)
+        raise UsageError(f"{flag} asks on the terminal, but there is none", hint=hint)
     os.close(terminal)
 
 
@@ -91,7 +93,7 @@ def _terminal() -> int | None:
 
 
 async def ask_yes(question: str) -> bool:
-    """Whether the answer to the question is yes; no answer at all is no. Can be cancelled."""
+    """Whether the answer to a question is yes; the end of input counts as no. Can be cancelled."""
     terminal = _terminal()
     if terminal is None:
         return False
@@ -109,8 +111,8 @@ async def ask_yes(question: str) -> bool:
 
 
 async def _line(terminal: int) -> str | None:
-    """A line that is typed; None at the end of input. No thread waits for it, so that the process can end."""
-    import asyncio  # slow to import, and passwords are asked for without
+    """A typed line; None at the end of input. No thread waits for it, so that the process can end."""
+    import asyncio  # imported late: slow to import, and not needed for passwords
 
     loop = asyncio.get_running_loop()
     typed = loop.create_future()

@@ -1,16 +1,17 @@
-"""The broker of a kept session: takes command lines, forks a process for each, and has the keeper of connections.
+"""The broker of a kept session: receives command lines, forks a process for each, and starts the keeper of connections.
 
-It is a process without threads and event loop, which has imported all that commands import. A command line that comes
-is run by a fork of it, as by a process of its own: nothing that a command does or reads remains here. The connections
-are in another process, the keeper (``pushsalt.transport.keeper``), that ends with this one.
+It is a process without threads and event loop, which has imported the modules that commands need. A fork of it runs
+each command line, so data of a command does not remain in the broker. The connections are in another process, the
+keeper (``pushsalt.transport.keeper``). A third process waits to be the starter of commands' render processes
+(``pushsalt.children.kept``). Both end with the broker.
 
 ==================================  ==========================================================
 what happens                        what it does
 ==================================  ==========================================================
 a client sends a signal's number    sends that signal to the command
-a client is gone                    stops the command as by Ctrl-C
-a command ends                      tells its client how
-this process is killed              the kernel kills commands and keeper
+a client disconnects                stops the command as by Ctrl-C
+a command ends                      sends its exit code to the client
+this process is killed              the kernel kills commands, keeper and starter
 the keeper has been idle, or ended  ends, once no command runs
 ==================================  ==========================================================
 """
@@ -27,14 +28,17 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt import __version__
 from pushsalt.broker import client, request
 
-#: Clients that may wait to be taken.
+if TYPE_CHECKING:
+    from pushsalt.children.kept import Waiting
+
+#: Maximum number of clients that wait to be accepted.
 BACKLOG: Final = 128
-#: What commands import, so that the forks have it.
+#: Modules that commands import; the forks have them already.
 AHEAD: Final = (
     "pushsalt.cli.app",
     "pushsalt.cli.run",
@@ -75,15 +79,15 @@ AHEAD: Final = (
 
 @dataclass
 class Command:
-    """A client and the process that runs its command line; before that, what has come of the request."""
+    """A client, and the process that runs its command line; until the request is complete, the received part of it."""
 
     sock: socket.socket
     data: bytearray = field(default_factory=bytearray)
     descriptors: list[int] = field(default_factory=list)
     pid: int = 0
-    #: its other end closes with the broker: the kernel kills the command then
+    #: a pipe whose other end closes when the broker ends: the kernel then kills the command
     life: int = -1
-    #: its client is gone
+    #: its client has disconnected
     alone: bool = False
 
     def close(self) -> None:
@@ -97,7 +101,7 @@ class Command:
 
 
 def main() -> None:
-    """Entry point: ``FOLDER KEY SECONDS ABOUT``, ABOUT being what ``session list`` shows, as JSON."""
+    """Entry point, with the arguments ``FOLDER KEY SECONDS ABOUT``. ABOUT: the data for ``session list``, as JSON."""
     folder, key, seconds, about = sys.argv[1:5]
     os.chdir("/")
     os.umask(0o77)
@@ -117,11 +121,12 @@ def main() -> None:
     }
     _write(Path(folder) / f"{key}.json", said)
     os.close(ready)
+    broker.start_starter()
     broker.serve()
 
 
 def _left_behind() -> int:
-    """Go on in a child, as a process of nobody; the parent ends when the returned descriptor is closed."""
+    """Continue in a child process, detached from the caller; the parent ends when the returned descriptor is closed."""
     read, write = os.pipe()
     if os.fork():
         os.close(write)
@@ -133,7 +138,7 @@ def _left_behind() -> int:
 
 
 def _locked(path: str) -> bool:
-    """Take the lock that only one broker of this key has; whether it was free."""
+    """Take the lock that allows one broker per key. Returns whether it was free."""
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -149,14 +154,14 @@ def _import_ahead() -> None:
     for name in AHEAD:
         try:
             importlib.import_module(name)
-        except ImportError:  # a command that needs it says so
+        except ImportError:  # a command that needs it reports the error
             continue
     gc.collect()
     gc.freeze()
 
 
 def _listening(path: str) -> socket.socket:
-    """The socket of this name; it is there at once, or not at all."""
+    """A listening socket of this name, which appears atomically."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     fresh = f"{path}.new"
     for name in (fresh, path):
@@ -175,13 +180,14 @@ def _write(path: Path, data: Any) -> None:
 
 
 class Broker:
-    """Takes clients until the keeper has ended and no command runs."""
+    """Accepts clients until the keeper has ended and no command runs."""
 
     def __init__(self, folder: str, key: str, listener: socket.socket) -> None:
         self._folder, self._key, self._listener = folder, key, listener
         self._commands: list[Command] = []
         self._keeper = 0
         self._keeper_life = -1
+        self._starter: Waiting | None = None
 
     def start_keeper(self, listener: socket.socket, seconds: float, ready: int) -> None:
         read, write = os.pipe()
@@ -202,6 +208,14 @@ class Broker:
             code = 0
         finally:
             os._exit(code)
+
+    def start_starter(self) -> None:
+        from pushsalt.children import kept, pool
+
+        try:
+            self._starter = kept.Waiting(pool.path_of_starter(), pool.environment())
+        except OSError:  # commands start their own
+            self._starter = None
 
     def serve(self) -> None:
         wake, woken = socket.socketpair()
@@ -234,7 +248,7 @@ class Broker:
             pass
 
     def _leave(self) -> None:
-        """SIGTERM: no client is taken any more; the keeper ends, and so do commands that use it."""
+        """Handle SIGTERM: accept no more clients, and end the keeper and the commands that use it."""
         self._listener.close()
         self._remove()
         os._exit(0)
@@ -257,6 +271,11 @@ class Broker:
             sock.close()
             return
         sock.setblocking(False)
+        try:
+            sock.send(request.READY)
+        except OSError:
+            sock.close()
+            return
         self._commands.append(Command(sock))
 
     def _read(self, command: Command) -> None:
@@ -278,7 +297,7 @@ class Broker:
             command.close()
 
     def _taken(self, command: Command, data: bytes) -> bool:
-        """Add data to a request; begins the command when the request is complete. False if it is not valid."""
+        """Add data to a request, and begin the command when the request is complete. False if it is invalid."""
         command.data += data
         if command.data[:4] != request.MAGIC[: len(command.data)]:
             return False
@@ -299,7 +318,7 @@ class Broker:
         return True
 
     def _signalled(self, command: Command, data: bytes) -> None:
-        """Pass these signals on; the end of the client stops the command as Ctrl-C does."""
+        """Pass on these signals; the end of the client stops the command as Ctrl-C does."""
         for number in data or bytes([signal.SIGINT]):
             if number == signal.SIGTSTP:
                 number = signal.SIGSTOP
@@ -317,7 +336,13 @@ class Broker:
         from pushsalt.cli import brokered
 
         read, command.life = os.pipe()
-        command.pid = os.fork()
+        try:
+            command.pid = os.fork()
+        except OSError:  # the client runs it
+            os.close(read)
+            self._commands.remove(command)
+            command.close()
+            return
         if command.pid:
             os.close(read)
             for number in command.descriptors:
@@ -325,8 +350,10 @@ class Broker:
             command.descriptors = []
             try:
                 command.sock.send(request.BEGUN)
-            except OSError:
-                pass  # its end is read next
+                os.write(command.life, request.BEGUN)
+            except OSError:  # the client did not wait, and runs it: this process has done nothing yet, and ends
+                os.close(command.life)
+                command.life = -1
             return
         code = 70
         try:
@@ -340,6 +367,8 @@ class Broker:
                     other.close()
             os.close(command.life)
             command.sock.close()
+            if self._starter is not None:
+                self._starter.use()
             code = brokered.run(asked, command.descriptors, read)
         except BaseException:
             code = 70
@@ -371,7 +400,7 @@ class Broker:
         try:
             command.sock.send(said)
         except OSError:
-            pass  # the client is gone
+            pass  # the client has disconnected
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A command line in a fork of the broker: this process becomes what the client's process would be without a broker."""
+"""Runs a command line in a fork of the broker, with the environment that the client's process has."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ from typing import IO, cast
 
 from pushsalt.broker.request import Request
 
-#: Signals whose meaning a command has from its caller.
+#: Signals whose handling a command inherits from its caller.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(asked: Request, descriptors: Sequence[int], life: int) -> int:
-    """Run the command line; returns its exit code. ``life``: a pipe that ends with the broker."""
+    """Run the command line; returns its exit code. ``life``: a pipe that ends with the broker, and on which a byte says
+    that the client knows of this process."""
     os.setsid()
+    if not os.read(life, 1):
+        return 70
     _tie(life)
     _take(descriptors)
     _become(asked)
@@ -55,9 +58,9 @@ def _tie(life: int) -> None:
 
 
 def _take(descriptors: Sequence[int]) -> None:
-    """The client's streams and working folder."""
-    *streams, here = descriptors
-    os.fchdir(here)
+    """Use the client's streams and working folder."""
+    *streams, folder = descriptors
+    os.fchdir(folder)
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
     for descriptor in descriptors:
@@ -65,7 +68,7 @@ def _take(descriptors: Sequence[int]) -> None:
 
 
 def _become(asked: Request) -> None:
-    """Environment, arguments, import path, limits and signals of the client."""
+    """Set environment, arguments, import path, limits and signals to those of the client."""
     for number in _SIGNALS:
         ignored = number in asked.ignored
         default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
@@ -86,7 +89,7 @@ def _become(asked: Request) -> None:
 
 
 def _streams() -> None:
-    """The streams of Python for these descriptors, as its start makes them."""
+    """Create Python's standard streams for these descriptors, as the interpreter does at its start."""
     encoding = locale.getpreferredencoding(False)
     if sys.flags.utf8_mode:
         encoding = "utf-8"

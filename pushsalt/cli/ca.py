@@ -58,13 +58,13 @@ _INIT = (
         "list",
         "PATTERN",
     ),
-    Opt("max_user", ("--max-user",), "Longest validity for users (default 24h).", metavar="TIME"),
-    Opt("max_host", ("--max-host",), "Longest validity for hosts (default 90d).", metavar="TIME"),
+    Opt("max_user", ("--max-user",), "Maximum validity for users (default 24h).", metavar="TIME"),
+    Opt("max_host", ("--max-host",), "Maximum validity for hosts (default 90d).", metavar="TIME"),
     Opt("rotate", ("--rotate",), "Make new keys for the environment; the old ones stay trusted.", "flag"),
     Opt("retire", ("--retire",), "Remove the trust in this authority.", metavar="FINGERPRINT"),
     Opt("renew", ("--renew",), "Sign the manifest with the root for another year.", "flag"),
-    Opt("unsigned", ("--unsigned",), "Do not sign with the root; another machine does.", "flag"),
-    Opt("sign", ("--sign",), "Sign the waiting manifest with the root.", "flag"),
+    Opt("unsigned", ("--unsigned",), "Do not sign with the root; this is done on another machine.", "flag"),
+    Opt("sign", ("--sign",), "Sign the pending manifest with the root.", "flag"),
 )
 _USER = (
     _ENV,
@@ -119,9 +119,9 @@ def init(
     folder, _ = _folder(given)
     chosen = [word for word in ("renew", "retire", "sign") if getattr(given, word)]
     if len(chosen) + bool(env) > 1:
-        raise UsageError("one thing at a time: ENV, --renew, --retire or --sign", hint="pushsalt ca init --help")
+        raise UsageError("use only one of ENV, --renew, --retire and --sign", hint="pushsalt ca init --help")
     if env is None and any(getattr(given, word) for word in ("user_ca", "host_ca", "role", "hosts", "rotate")):
-        raise UsageError("these options are an environment's", hint="name it: pushsalt ca init ENV")
+        raise UsageError("these options are for an environment", hint="name it: pushsalt ca init ENV")
     if given.sign:
         setup.sign_waiting(folder)
     elif given.renew or given.retire:
@@ -142,13 +142,13 @@ def _init(given: Given, folder: Folder, env: str | None) -> None:
     rules = _rules(given)
     if not folder.exists:
         if given.unsigned:
-            raise UsageError("a new root signs its first manifest", hint="leave --unsigned out")
+            raise UsageError("a new root signs its first manifest", hint="omit --unsigned")
         name = given.name or folder.path.name
         if not name.isascii() or not name.isprintable():
-            raise UsageError(f"{name!r} is no name for a CA", hint="--name NAME")
+            raise UsageError(f"{name!r} is not a valid name of a CA", hint="--name NAME")
         setup.init_root(folder, name, _choice(given, "root"))
         setup.conclude(folder, setup.first(name))
-    elif not folder.file("manifest.json").exists():  # the first signature failed
+    elif not folder.file("manifest.json").exists():  # the folder is incomplete, since the first signature failed
         setup.conclude(folder, setup.first(given.name or folder.path.name))
     elif env is None:
         raise CaError(f"{folder.path} holds a CA already", hint="`pushsalt ca init ENV` adds an environment")
@@ -174,7 +174,7 @@ def sign_user(
         raise UsageError(f"--permit: there is no {unknown[0]!r}", hint=f"there are: {', '.join(names.PERMITS)}")
     permits = tuple(dict.fromkeys([*([] if given.no_pty else ["pty"]), *(given.permit or ())]))
     if given.force is not None and not given.force.isprintable():
-        raise UsageError("--force-command has control characters", hint="put it into a script")
+        raise UsageError("--force-command has control characters", hint="write it into a script")
     request = issue.UserRequest(
         env=env,
         roles=tuple(given.role or ()),
@@ -202,7 +202,7 @@ def sign_host(
 
     env, valid = _env(given), _valid(given)
     if sum((bool(keys), bool(given.target), bool(given.renew))) != 1:
-        raise UsageError("what is to be signed?", hint="either KEY.pub files with --name, or --target, or --renew")
+        raise UsageError("there are no keys to sign", hint="either KEY.pub files with --name, or --target, or --renew")
     folder, client = _folder(given)
     rules, code = folder.current().environment(env), 0
     if given.target:
@@ -213,7 +213,7 @@ def sign_host(
         wanted = [(id, list(each.principals), each.key) for id, each in found]
     else:
         if not given.name:
-            raise UsageError("whose keys are these?", hint="--name NAME, as clients call the host")
+            raise UsageError("the keys have no names", hint="--name NAME, as clients call the host")
         wanted = [(given.id or given.name[0], given.name, read_public(Path(path))) for path in keys or ()]
     authority = rules.host_authorities[0]
     done: list[dict[str, Any]] = []
@@ -222,14 +222,14 @@ def sign_host(
             for id, hosts, key in wanted:
                 try:
                     done.append(issue.sign_host(folder, env, id, hosts, key, valid))
-                except CommandError as exc:  # of one machine; the others are signed all the same
+                except CommandError as exc:  # an error of one machine; the others are signed nevertheless
                     if keys:
                         raise
                     client.reporter.warning(id, f"{exc.message} ({exc.hint})")
                     code = max(code, EXIT_FAILED)
         with folder.locked():
             publish.write_known_hosts(folder)
-    write(given, done, [_signed(one) for one in done] or ["nothing was signed"])
+    write(given, done, [_signed(one) for one in done] or ["no key was signed"])
     return code
 
 
@@ -253,7 +253,7 @@ def revoke(
     folder, _ = _folder(given)
     done = revoke(folder, what, given.env or "", reason)
     said = [f"{one['env']}: {_what(one)} is revoked" for one in done]
-    write(given, done, [*said, "machines know it once formulas/ssh_ca was applied to them"])
+    write(given, done, [*said, "it takes effect on machines when formulas/ssh_ca is applied to them"])
     return 0
 
 
@@ -280,7 +280,7 @@ def show(
         return 0
     if what is not None:
         entries = describe.issued(folder, what)
-        write(given, entries, [_line(entry) for entry in entries] or [f"nothing was signed in {what}"])
+        write(given, entries, [_line(entry) for entry in entries] or [f"no certificates have been signed in {what}"])
         return 0
     data = describe.describe(folder)
     write(given, data, _overview(data))
@@ -364,7 +364,7 @@ def _rules(given: Given) -> Rules:
 
 
 def _host_keys(given: Given, client: Client) -> tuple[list[tuple[str, list[str], Any]], int]:
-    """Id, names and key of each host key that targets have, and the exit code for those that did not answer."""
+    """Id, names and key for each host key of the targets, and the exit code for targets that did not answer."""
     from pushsalt.ca import names
     from pushsalt.ca.wire import WireError, parse_public
 
@@ -377,7 +377,7 @@ def _host_keys(given: Given, client: Client) -> tuple[list[tuple[str, list[str],
             code = max(code, answer.exit_code or EXIT_FAILED)
             error = answer.ret.get("error") if isinstance(answer.ret, dict) else None
             words = error.get("message") if isinstance(error, dict) else None
-            reporter.warning(id, str(words or "it did not say its host keys"))
+            reporter.warning(id, str(words or "it did not return its host keys"))
             continue
         hosts: list[str] = []
         for name in (id, client.project.target(id).host or ""):
@@ -435,7 +435,7 @@ def _overview(data: dict[str, Any]) -> list[str]:
                 words = f"{key['fingerprint']} ({key['held']})"
                 lines.append(f"  {kind + 's':<8}{words}" + (", signs no more" if place else ""))
             most = spoken(env[f"{kind}_max"])
-            lines.append(f"          at most {most}; {count['not_ended']} of {count['all']} signed have not ended")
+            lines.append(f"          at most {most}; {count['not_ended']} of {count['all']} signed have not expired")
         lines.append(f"  roles   {', '.join(env['roles']) or 'any'}; hosts {', '.join(env['hosts']) or 'any'}")
         if env["revoked"] is not None:
             lines.append(f"  revoked {len(env['revoked'])}, list version {env['krl_version']}")

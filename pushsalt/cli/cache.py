@@ -31,7 +31,7 @@ OLDER = (Opt("older", ("--older",), "Also remove entries older than this number 
 app = typer.Typer(cls=Actions, rich_markup_mode=None, add_completion=False, no_args_is_help=True, epilog=EXAMPLES)
 _BANKS = "grains, pillar, mine, resources or resource_grains"
 _WHICH = typer.Argument(metavar="[BANK]", help=f"{_BANKS}; without it, or `all`: all banks.")
-_IDS = typer.Argument(metavar="[ID ...]", help="Only of these targets; a resource is type:id.")
+_IDS = typer.Argument(metavar="[ID ...]", help="Only the data of these targets; a resource is type:id.")
 
 
 def _client(given: Given) -> Client:
@@ -84,7 +84,7 @@ def show(
     found = caches.show(project, bank, list(ids or ()), unmask=bool(given.unmask))
     missing = [id for id in ids or () if id not in found]
     if missing:
-        raise UsageError(f"nothing is kept of {', '.join(missing)} in {bank}", hint=f"pushsalt cache show {bank}")
+        raise UsageError(f"{bank} has no data of {', '.join(missing)}", hint=f"pushsalt cache show {bank}")
     if not given.unmask:
         found = client.redactor().data(found)
     lines = []
@@ -110,7 +110,7 @@ def clear(given: Given, bank: Annotated[str, _WHICH] = "all", ids: Annotated[lis
 @app.command("prune", cls=Command)
 @takes(OLDER, OUTPUT, GLOBAL)
 def prune(given: Given) -> int:
-    """Remove entries that are no longer of use.
+    """Remove entries that are no longer used.
 
     Removes entries of ids that are not in the inventory, resources without a manager, damaged and temporary files.
     """
@@ -118,7 +118,7 @@ def prune(given: Given) -> int:
 
     days = given.older
     if days is not None and not (days.replace(".", "", 1).isdigit() and len(days) < 10):
-        raise UsageError(f"--older: {days!r} is no number of days", hint="for example --older 30")
+        raise UsageError(f"--older: {days!r} is not a number of days", hint="for example --older 30")
     found = caches.prune(_client(given).project, float(days) * 86400 if days is not None else None)
     write(given, found, [f"{name}: {count} removed" for name, count in found.items()])
     return 0

@@ -135,7 +135,7 @@ def _checked(given: Given, paths: Sequence[Path], limits: Mapping[str, Limit]) -
 
     jobs = given.jobs or "0"
     if not jobs.isdigit():
-        raise UsageError(f"--jobs takes a number, not {jobs!r}", "leave it out for the number of cores")
+        raise UsageError(f"--jobs takes a number, not {jobs!r}", "omit it for the number of cores")
     selected, ignored = codes(given.select or ["*"]), codes(given.ignore or [])
     options = Options(
         paths=tuple(paths),

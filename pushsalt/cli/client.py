@@ -1,4 +1,4 @@
-"""The client of one command and its reporter: everything for commands that do not connect."""
+"""The client of one command, and its reporter: all that commands without connections need."""
 
 from __future__ import annotations
 

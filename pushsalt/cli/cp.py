@@ -45,8 +45,8 @@ def cp(
     above, below = split(source), split(destination)
     if (above is None) == (below is None):
         which = "neither" if above is None else "each"
-        hint = "pushsalt cp SRC TARGET:DST, or pushsalt cp TARGET:SRC DST; a path here with a colon: ./PATH"
-        raise UsageError(f"one of SRC and DST is on targets, as TARGET:PATH, and {which} is", hint=hint)
+        hint = "pushsalt cp SRC TARGET:DST, or pushsalt cp TARGET:SRC DST; a local path with a colon: ./PATH"
+        raise UsageError(f"one of SRC and DST must be on targets, as TARGET:PATH, but {which} is", hint=hint)
     user, _, group = (owner or "").partition(":")
     copy = Copy(
         source=above[1] if above else source,
@@ -105,5 +105,5 @@ def _name(word: str) -> str | int | None:
 def _bytes(text: str) -> int:
     found = re.fullmatch(r"(\d{1,15})\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if not found:
-        raise UsageError(f"--max-size: {text!r} is no size", hint="bytes, or 500M, 20G")
+        raise UsageError(f"--max-size: {text!r} is not a size", hint="bytes, or 500M, 20G")
     return int(found[1]) * _UNITS[found[2].upper()]

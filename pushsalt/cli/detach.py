@@ -1,4 +1,6 @@
-"""``--detach``: the runs of ``apply`` and ``run`` go on on the targets alone; ``jobs wait`` collects them."""
+"""``--detach``: the runs of ``apply`` and ``run`` continue on the targets without the command; ``jobs wait`` collects
+their returns.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,14 @@ if TYPE_CHECKING:
 
 DETACH = rows(
     "Execution",
-    Opt("detach", ("--detach",), "Print the JID and leave; the runs go on on the targets (jobs wait).", "flag"),
+    Opt("detach", ("--detach",), "Print the JID and end; the runs continue on the targets (jobs wait).", "flag"),
 )
-#: Options about what comes back, which nobody sees any more.
+#: Options for the output of returns, which have no effect with --detach.
 _RETURNED = ("junit", "summary", "report", "returners", "detailed_exitcode", "raw", "rerun_failed")
 
 
 def leave_running(given: Given, terminal: Terminal, target: str, stream: Stream) -> int:
-    """Begin a job, print its JID, and leave its runs; returns the exit code: that of targets which could not begin.
+    """Begin a job, print its JID, and disconnect from its runs. Returns the exit code for targets that could not begin.
 
     Raises CommandError for an invalid command.
     """
@@ -38,8 +40,10 @@ def leave_running(given: Given, terminal: Terminal, target: str, stream: Stream)
     watcher = Watcher()
     client, level = open_client(given, terminal, watcher)
     if not client.project.config.opts.get("job_cache", True):
-        hint = "set job_cache: true in the configuration, or leave --detach out"
-        raise UsageError("--detach: jobs are not kept (job_cache: false), so nobody could wait for it", hint)
+        hint = "set job_cache: true in the configuration, or omit --detach"
+        raise UsageError(
+            "--detach: jobs are not recorded (job_cache: false), so `jobs wait` could not collect it", hint
+        )
     client.words = sys.argv[1:]
 
     def begins(jid: str) -> None:
@@ -54,13 +58,13 @@ def leave_running(given: Given, terminal: Terminal, target: str, stream: Stream)
 
 
 def check(given: Given) -> None:
-    """Raises UsageError for options that need the command until the runs have ended."""
+    """Raise UsageError for options that need the command until the runs have ended."""
     for opt in (*BATCH, *ROLLOUT):
         if given.values.get(opt.name):
-            hint = "leave one of them out: batches follow each other only while the command is there"
+            hint = "omit one of them: batches need the command until their end"
             raise UsageError(f"--detach and {opt.flags[-1]} contradict each other", hint)
     for name in _RETURNED:
         if given.values.get(name):
             flag = "--return" if name == "returners" else "--" + name.replace("_", "-")
-            hint = f"leave --detach out, or {flag}: `pushsalt jobs wait JID` gets the returns"
+            hint = f"omit --detach, or {flag}: `pushsalt jobs wait JID` collects the returns"
             raise UsageError(f"--detach and {flag} contradict each other", hint)

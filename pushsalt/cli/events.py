@@ -1,4 +1,4 @@
-"""``pushsalt events``: the events of the journal, as they were written and as they come."""
+"""``pushsalt events``: shows the recorded events of the journal, and new ones."""
 
 from __future__ import annotations
 
@@ -25,16 +25,14 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 EXAMPLES = """
 pushsalt events --since 1h
 pushsalt events 'salt/job/*/ret/web*' --follow
-pushsalt events 'app/*' --out ndjson --cursor shipper     what this name has not got yet
+pushsalt events 'app/*' --out ndjson --cursor shipper     events not yet shown under this name
 """
 SHOWN = (
-    Opt(
-        "follow", ("--follow",), "Go on with new events as they come; without --since and --cursor only those.", "flag"
-    ),
-    Opt("since", ("--since",), "That were written within so long (2h, 30d), or since a date.", metavar="TIME"),
-    Opt("cursor", ("--cursor",), "Only what was not written under this name before; it is remembered.", metavar="NAME"),
+    Opt("follow", ("--follow",), "Also show new events; without --since and --cursor only those.", "flag"),
+    Opt("since", ("--since",), "Only events of this last time (2h, 30d), or since a date.", metavar="TIME"),
+    Opt("cursor", ("--cursor",), "Only events that were not yet shown with this name.", metavar="NAME"),
 )
-#: Seconds between two looks at the journal.
+#: Seconds between two reads of the journal.
 _LOOK: Final = 0.2
 _FORMATS: Final = (None, "rich", "ndjson", "json")
 
@@ -43,11 +41,11 @@ _FORMATS: Final = (None, "rich", "ndjson", "json")
 @takes(SHOWN, OUTPUT, GLOBAL)
 def events(
     given: Given,
-    glob: Annotated[str, typer.Argument(metavar="TAG-GLOB", help="Only of tags that match.")] = "*",
+    glob: Annotated[str, typer.Argument(metavar="TAG-GLOB", help="Only events with tags that match.")] = "*",
 ) -> int:
-    """Events of jobs, of targets and runners, oldest first: lines on a terminal, ndjson elsewhere."""
+    """Show events of jobs, targets and runners, oldest first: as lines on a terminal, else as ndjson."""
     if given.out not in _FORMATS:
-        raise UsageError(f"--out {given.out}: events are written as ndjson", "leave it out, or write --out ndjson")
+        raise UsageError(f"--out {given.out}: events are written as ndjson", "omit it, or write --out ndjson")
     out = TERMINAL.get().stdout
     for_people = given.out == "rich" or (given.out is None and out.is_terminal)
     journal = _journal(given)
@@ -71,7 +69,7 @@ def events(
 
 
 def _batches(given: Given, journal: Journal, name: str | None) -> Iterator[list[Event]]:
-    """The events, some at a time; without an end with ``--follow``."""
+    """Lists of events; with ``--follow`` they do not end."""
     number = _begin(given, journal, name)
     while True:
         found = journal.after(number)
@@ -85,7 +83,7 @@ def _batches(given: Given, journal: Journal, name: str | None) -> Iterator[list[
 
 
 def _begin(given: Given, journal: Journal, name: str | None) -> int:
-    """The number before the first event that is wanted."""
+    """The number before the first requested event."""
     from pushsalt.jobs import times
 
     kept = journal.cursor(name) if name else None
@@ -93,7 +91,7 @@ def _begin(given: Given, journal: Journal, name: str | None) -> int:
         try:
             since = journal.since(times.since(given.since))
         except ValueError:
-            raise UsageError(f"--since: {given.since!r} is no time", "for example 2h, 30d, or 2026-11-26") from None
+            raise UsageError(f"--since: {given.since!r} is not a time", "for example 2h, 30d, or 2026-11-26") from None
         return max(since, kept or 0)
     if kept is not None:
         return kept
@@ -101,7 +99,7 @@ def _begin(given: Given, journal: Journal, name: str | None) -> int:
 
 
 def _journal(given: Given) -> Journal:
-    """The journal alone: no inventory, and nothing that could connect."""
+    """The journal, without the inventory and without connections."""
     from pushsalt.cli.client import configured_log
     from pushsalt.config import CliOverrides, load_config
     from pushsalt.journal.store import Journal

@@ -32,17 +32,20 @@ EXAMPLES = """
 pushsalt formula add nginx                     from the saltstack-formulas organisation
 pushsalt formula add https://example.org/app-formula.git@v1.2.0
 pushsalt formula update                        update pushsalt.lock, and show what changed
-pushsalt formula update --impact               and what it changes on targets, before
-pushsalt formula show nginx                    its states, the pillar it reads
+pushsalt formula update --impact               show the effect on targets first
+pushsalt formula show nginx                    its states, and the pillar that it reads
 pushsalt formula check nginx                   render it for eight systems, without a machine
-pushsalt formula new app                       a scaffold to start from
+pushsalt formula new app                       the files of a new formula
 """
 
 
 #: Of ``formula update``.
 IMPACT = (
     Opt(
-        "impact", ("--impact",), "Show what new revisions change on targets; ask before the lock file changes.", "flag"
+        "impact",
+        ("--impact",),
+        "Show the effect on targets; ask before the lock file changes.",
+        "flag",
     ),
     Opt("yes", ("-y", "--yes"), "With --impact: do not ask.", "flag"),
 )
@@ -78,15 +81,17 @@ def add(
     address = parse_address(url, "formula add")
     if address.password:
         raise UsageError(
-            "a password does not belong into a URL on a command line", hint=f"write it below the remote in {path}"
+            "a URL on the command line must not contain a password", hint=f"write it below the remote in {path}"
         )
     if ref and not is_ref(ref):
-        raise UsageError(f"{ref!r} cannot be a branch, a tag or a commit", hint="name one as git shows it")
-    known = configured(project.config)
-    if named([remote for remote in known if remote.role == "gitfs"], [address.url]):
+        raise UsageError(
+            f"{ref!r} is not a valid name of a branch, a tag or a commit", hint="write the name as git shows it"
+        )
+    remotes = configured(project.config)
+    if named([remote for remote in remotes if remote.role == "gitfs"], [address.url]):
         another = f"; for another ref, `pushsalt formula remove {text}` first" if ref else ""
         raise CommandError(
-            f"{address.url} is in `gitfs_remotes` already", hint=f"`pushsalt formula update` moves it{another}"
+            f"{address.url} is in `gitfs_remotes` already", hint=f"`pushsalt formula update` updates it{another}"
         )
     before = regular.read_bytes(path)
     options = {"base": ref} if ref else _default_branch(project, address.url)
@@ -134,12 +139,12 @@ def update(
 ) -> int:
     """Update pushsalt.lock to the current revisions of the remotes, and show what changed.
 
-    With --impact, what that changes on targets is shown before, as by `pushsalt impact`.
+    With --impact, the effect on targets is shown first, as by `pushsalt impact`.
     """
     if given.yes and not given.impact:
-        raise UsageError("--yes is for --impact: nothing is asked otherwise", hint="leave it out")
+        raise UsageError("--yes is for --impact: only this option asks a question", hint="omit it")
     if given.locked:
-        raise UsageError("`formula update` moves what --locked holds", hint="leave --locked out")
+        raise UsageError("`formula update` changes the revisions that --locked requires", hint="omit --locked")
     project = _project(given)
     if given.impact:
         return _update_with_impact(given, project, names or [])
@@ -147,7 +152,7 @@ def update(
     code = _show_moves(given, moves, "")
     _say_wants(project, [word for name in names or () for word in (name, f"{name}-formula")])
     if troubles:
-        raise CommandError("\n".join(troubles), hint="the others are up to date; try again later")
+        raise CommandError("\n".join(troubles), hint="the other remotes are up to date; try again later")
     return code
 
 
@@ -217,7 +222,7 @@ def check(
     with _plain_words(), ExitStack() as stack:
         chosen = [_named(project, name) for name in names] if names else _sources(project)
         if not chosen:
-            raise UsageError("the project has no formulas", hint="`pushsalt check PATH` looks at a folder")
+            raise UsageError("the project has no formulas", hint="`pushsalt check PATH` checks a folder")
         folders = {str(stack.enter_context(exported(source))): source for source in chosen}
         limits = {folder: source.limit for folder, source in folders.items() if source.limit is not None}
         shown = {folder: source.place for folder, source in folders.items()}
@@ -234,13 +239,13 @@ def new(
         typer.Argument(metavar="[DIR]", help="Folder to create (default: NAME-formula in the working folder)."),
     ] = None,
 ) -> int:
-    """Create a formula to start from."""
+    """Create the files of a new formula."""
     from pushsalt.formula.scaffold import scaffold
 
     place = Path(folder) if folder else Path(f"{name}-formula")
     files = scaffold(name, place)
     shown = one_line(str(place))
-    TERMINAL.get().stdout.write(f"{shown}: {len(files)} files; its tests/ has machines to render it for\n")
+    TERMINAL.get().stdout.write(f"{shown}: {len(files)} files; tests/ has offline hosts to render it for\n")
     return 0
 
 
@@ -281,7 +286,9 @@ def _view(project: Project, title: str) -> AbstractContextManager[Any]:
 
 
 def _update_with_impact(given: Given, project: Project, names: Sequence[str]) -> int:
-    """``formula update --impact``: what the new revisions change on targets; then the lock file, if that is wanted."""
+    """``formula update --impact``: show the effect of the new revisions on targets, then write the lock file if
+    confirmed.
+    """
     import asyncio
     import tempfile
 
@@ -298,7 +305,7 @@ def _update_with_impact(given: Given, project: Project, names: Sequence[str]) ->
     path, out = lock_path(project.config), TERMINAL.get().stdout
     if path is None or not path.exists():
         text = "there is no pushsalt.lock, so there are no revisions to compare with"
-        raise UsageError(text, hint="`pushsalt formula update` writes it; without it branches are followed")
+        raise UsageError(text, hint="`pushsalt formula update` writes it; without it the newest revisions are used")
     with _view(project, "update formulas") as view, tempfile.TemporaryDirectory(prefix="pushsalt-") as folder:
         remotes = _remotes(project, view)
         try:
@@ -323,7 +330,7 @@ def _update_with_impact(given: Given, project: Project, names: Sequence[str]) ->
     if found.moves and not writes:
         TERMINAL.get().log.write(f"{path.name} was not written: --yes writes it\n")
     if found.troubles:
-        raise CommandError("\n".join(found.troubles), hint="their revisions stay as they are; try again later")
+        raise CommandError("\n".join(found.troubles), hint="their revisions are not updated; try again later")
     return 0
 
 
@@ -353,7 +360,7 @@ def _say_wants(project: Project, names: Sequence[str]) -> None:
     try:
         for remote in named(configured(project.config), names):
             if remote.limit is not None:
-                with suppress(StateError):  # reported before: it cannot be fetched
+                with suppress(StateError):  # it cannot be fetched, which was reported before
                     found = wants(RemoteSource(remotes, remote), remote.root)
                     for text in texts(remote.name or remote.address.name, remote.limit, found):
                         project.reporter.warning(None, text)
@@ -391,12 +398,12 @@ def _named(project: Project, name: str) -> Source:
 def _yaml(config: Config) -> Path:
     """The project's configuration file, to be edited. Raises ConfigError if there is none."""
     if config.path is None or config.path.name != "pushsalt.yaml":
-        raise ConfigError("there is no pushsalt.yaml to change", hint="`pushsalt init` makes a project folder")
+        raise ConfigError("there is no pushsalt.yaml to edit", hint="`pushsalt init` makes a project folder")
     return config.path
 
 
 def _split(name: str) -> tuple[str, str]:
-    """A name or URL, and the ref after its last ``@``: not that of ``user@host``."""
+    """A name or URL, and the ref after its last ``@``, which is not the one of ``user@host``."""
     head, _, ref = name.rpartition("@")
     path = head.split("://", 1)[-1]
     if not ref or not head or ":" in ref or ("://" in head and "/" not in path):
@@ -419,7 +426,7 @@ def _as_data(given: Given, data: Any) -> bool:
     if given.out in (None, "rich"):
         return False
     if given.out not in ("json", "yaml"):
-        raise UsageError(f"--out {given.out} is not for formulas", hint="json or yaml")
+        raise UsageError(f"--out {given.out} is not supported for formulas", hint="use json or yaml")
     if given.out == "json":
         text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
     else:
@@ -447,7 +454,7 @@ def move_lines(moves: Iterable[Move]) -> Iterator[str]:
     lines: list[str] = []
     for one in moves:
         ref = one.ref.removeprefix("refs/").removeprefix("heads/")
-        old, new = (one.old or "")[:12], (one.new or "is gone; the lock file has it no more")[:40]
+        old, new = (one.old or "")[:12], (one.new or "does not exist any more, and was removed from the lock file")[:40]
         change = f"{old} -> {new[:12] if one.new else new}" if old else new[:12] if one.new else "there is none"
         lines.append(f"{one_line(one.remote)}  {one_line(ref)}  {change}")
         lines += [f"    {one_line(commit)}" for commit in one.commits[:20]]
@@ -479,7 +486,7 @@ def _description(found: Formula) -> str:
     lines += ["", "States:"]
     width = max(map(len, found.states), default=0)
     lines += [f"  {sls:<{width}}  {comment}".rstrip() for sls, comment in found.states.items()] or ["  none"]
-    lines += ["", "Pillar it reads:"]
+    lines += ["", "Pillar that it reads:"]
     width = max(map(len, found.pillar), default=0)
     lines += [f"  {key:<{width}}  {', '.join(files[:3])}" for key, files in found.pillar.items()] or ["  none"]
     if found.pillar_example:

@@ -1,4 +1,4 @@
-"""``pushsalt impact``: what a change of the project changes on its targets, compiled offline."""
+"""``pushsalt impact``: the differences between two revisions of the project on its targets, compiled offline."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def impact(
         list[str] | None,
         typer.Argument(
             metavar="[REV | REV..REV] [TARGET]",
-            help="Revisions of git (default: the working tree against HEAD); which targets (default: all).",
+            help="Revisions of git (default: the working tree against HEAD); targets (default: all).",
         ),
     ] = None,
 ) -> int:
@@ -97,7 +97,7 @@ def _pattern(text: str | None) -> re.Pattern[str] | None:
         return re.compile(text)
     except re.error as exc:
         raise UsageError(
-            f"--fail-on: {text!r} is no regular expression: {exc}", hint="for example 'removed|^db'"
+            f"--fail-on: {text!r} is not a regular expression: {exc}", hint="for example 'removed|^db'"
         ) from None
 
 
@@ -120,7 +120,7 @@ def _sorted(client: Client, words: list[str], matched: bool) -> tuple[str | None
 
 
 def _known(client: Client, word: str) -> None:
-    """Raises UsageError for a word that is no target."""
+    """Raise UsageError for a word that is not a target expression."""
     from pushsalt.api import Selection
     from pushsalt.impact.impact import repository
 

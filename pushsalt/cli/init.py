@@ -1,4 +1,4 @@
-"""``pushsalt init``: a project folder to start from. It refuses to overwrite anything."""
+"""``pushsalt init``: creates a project folder. It never overwrites a file."""
 
 from __future__ import annotations
 
@@ -72,19 +72,19 @@ hello:
     "README.md": """\
 # A pushsalt project
 
-    pushsalt target '*'                  # which targets there are (inventory.yaml)
-    pushsalt run '*' test.ping           # do they answer?
+    pushsalt target '*'                  # list the targets (inventory.yaml)
+    pushsalt run '*' test.ping           # check that they answer
     pushsalt apply '*' --test            # what would change
     pushsalt apply '*'                   # the highstate of salt/top.sls
 
 | | |
 |---|---|
-| `pushsalt.yaml` | configuration, in the words of a Salt master's |
+| `pushsalt.yaml` | configuration, with options of a Salt master |
 | `inventory.yaml` | the machines; a salt-ssh roster works too |
-| `salt/` | states; `top.sls` says which go where |
-| `pillar/` | data of the targets; `top.sls` says which go where |
+| `salt/` | states; `top.sls` assigns them to targets |
+| `pillar/` | data of the targets; `top.sls` assigns it to targets |
 
-Keep secrets out of version control in plain text.
+Do not commit secrets in plain text.
 """,
 }
 
@@ -100,22 +100,22 @@ def init(
         str, typer.Argument(metavar="[DIR]", help="Folder to create (default: the working folder).", show_default=False)
     ] = ".",
 ) -> int:
-    """Create a project folder with configuration, inventory, a state and pillar. Overwrites nothing."""
+    """Create a project folder with configuration, inventory, a state and pillar. Existing files are not overwritten."""
     names = create(Path(folder))
     steps = [f"cd {one_line(folder)}"] if folder != "." else []
     steps += ["pushsalt run '*' test.ping", "pushsalt apply '*' --test", "pushsalt apply '*'"]
     made = "".join(f"  {name}\n" for name in names)
     where = "this folder" if folder == "." else one_line(folder)
     TERMINAL.get().stdout.write(
-        f"Made in {where}:\n{made}\nNext:\n"
+        f"Created in {where}:\n{made}\nNext:\n"
         + "".join(f"  {step}\n" for step in steps)
-        + "\nThen put your machines into inventory.yaml.\n"
+        + "\nThen add your machines to inventory.yaml.\n"
     )
     return 0
 
 
 def create(folder: Path) -> list[str]:
-    """Writes FILES below ``folder``, which is created if missing; returns the written names.
+    """Write FILES below ``folder``, which is created if missing; returns the written names.
 
     Raises CommandError if a file exists (then nothing was written), or cannot be written.
     """

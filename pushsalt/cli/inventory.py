@@ -69,14 +69,14 @@ def show(
 ) -> int:
     """Show all settings of one id; secrets are masked."""
     project = _project(given)
-    known = project.read_inventory(detailed=True) if given.explain else project.inventory
-    if id not in known.targets:
-        near = known.nearest(id)
+    inventory = project.read_inventory(detailed=True) if given.explain else project.inventory
+    if id not in inventory.targets:
+        near = inventory.nearest(id)
         raise UsageError(
             f"there is no {id!r} in the inventory",
             hint=f"nearest ids: {', '.join(near)}" if near else "pushsalt inventory list shows all",
         )
-    target = known.targets[id]
+    target = inventory.targets[id]
     settings = _settings(target, project)
     if write_data(given, {id: {**settings, **({"origin": dict(target.origin)} if given.explain else {})}}):
         return 0
@@ -96,13 +96,13 @@ def graph(given: Given) -> int:
     """Show groups with their ids, and jump hosts with the hosts that use them, as a tree."""
     project = _project(given)
     project.need_inventory()
-    known = project.inventory
+    inventory = project.inventory
     groups: dict[str, list[str]] = {}
-    for id, target in known.targets.items():
+    for id, target in inventory.targets.items():
         for name in target.groups or ("(no group)",):
             groups.setdefault(name, []).append(id)
     jumps: dict[str, list[str]] = {}
-    for id, target in known.targets.items():
+    for id, target in inventory.targets.items():
         if target.jump:
             jumps.setdefault(target.jump[-1], []).append(id)
     if write_data(given, {"groups": groups, "jumps": jumps}):
@@ -115,32 +115,32 @@ def graph(given: Given) -> int:
 @app.command(cls=Command)
 @takes(OUTPUT, GLOBAL)
 def check(given: Given) -> int:
-    """Report probable mistakes: missing key files, two ids for one machine."""
+    """Report probable mistakes, such as missing key files, or two ids for one machine."""
     project = _project(given)
     project.need_inventory()
-    known = project.read_inventory()
-    found = list(dict.fromkeys([*known.warnings, *_troubles(known)]))
-    if not write_data(given, {"ids": len(known.ids), "warnings": found}):
+    inventory = project.read_inventory()
+    found = list(dict.fromkeys([*inventory.warnings, *_troubles(inventory)]))
+    if not write_data(given, {"ids": len(inventory.ids), "warnings": found}):
         lines = [f"{one_line(text)}\n" for text in found]
-        lines.append(f"{len(known.ids)} ids, {len(found)} warning{'s' * (len(found) != 1)}\n")
+        lines.append(f"{len(inventory.ids)} ids, {len(found)} warning{'s' * (len(found) != 1)}\n")
         TERMINAL.get().stdout.write("".join(lines))
     return EXIT_FAILED if found else 0
 
 
-def _troubles(known: Inventory) -> Iterator[str]:
+def _troubles(inventory: Inventory) -> Iterator[str]:
     """Settings that are valid but probably not intended."""
     addresses: dict[tuple[Any, ...], str] = {}
-    for id, target in known.targets.items():
+    for id, target in inventory.targets.items():
         if target.transport != "ssh":
             continue
         address = (target.host or id, target.port, target.jump, target.user, target.thin_dir)
         other = addresses.setdefault(address, id)
         if other != id:
             where = f":{target.port}" if target.port else ""
-            yield f"{target.origin.get('host', id)}: {id} and {other} are one machine: {target.host or id}{where}"
+            yield f"{target.origin.get('host', id)}: {id} and {other} are the same machine: {target.host or id}{where}"
         for path in target.priv:
             if not Path(path).is_file():
-                yield f"{target.origin.get('priv', id)}: the key file of {id} is not there: {path}"
+                yield f"{target.origin.get('priv', id)}: the key file of {id} does not exist: {path}"
 
 
 def _project(given: Given) -> Project:
@@ -207,7 +207,7 @@ def _masked(value: Any, project: Project) -> Any:
 
 
 def _from(origin: Mapping[str, str], name: str) -> list[str]:
-    """Where a setting is from; of one that is merged of several places, each of its keys."""
+    """The origin of a setting; for a merged one, the origin of each of its keys."""
     keys = {key.partition(".")[2]: _shown(place) for key, place in origin.items() if key.startswith(f"{name}.")}
     if len(set(keys.values())) > 1:
         return [f"{key} from {place}" for key, place in keys.items()]
@@ -217,8 +217,8 @@ def _from(origin: Mapping[str, str], name: str) -> list[str]:
 
 
 def _shown(origin: str) -> str:
-    here = str(Path.cwd()) + "/"
-    return origin.removeprefix(here)
+    folder = str(Path.cwd()) + "/"
+    return origin.removeprefix(folder)
 
 
 def _tree(title: str, branches: Mapping[str, Sequence[str]]) -> Iterator[str]:

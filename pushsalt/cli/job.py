@@ -1,8 +1,8 @@
 """Runs a job: the event loop, signals, messages, and the output of returns.
 
-After the first SIGINT, SIGTERM or SIGHUP, states that run end, and no others begin; a second signal stops them, as does
-the first where no states run. Then the returns are written, and the exit code is that of the signal. A further signal
-ends the process at once.
+After the first SIGINT, SIGTERM or SIGHUP, running states are completed, and no others begin. A second signal stops
+them; if no states run, the first does. Then the returns are written, and the exit code is that of the signal. A further
+signal ends the process immediately.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ def run_job(
     hiding: Callable[[Redactor], Hides] | None = None,
     document: Document | None = None,
 ) -> int:
-    """Runs a job and writes its returns; returns the exit code. Raises CommandError for an invalid command.
+    """Run a job and write its returns; returns the exit code. Raises CommandError for an invalid command.
 
     ``words``: the command and the words after its target, to print a command line that repeats it; or a function that
     returns all words for given ids. ``unmask``: an unmasked value was requested, so secrets are not redacted in the
-    output (but in logs). ``hint`` is printed once if something was masked. ``hiding``: a function that converts the
+    output, only in logs. ``hint`` is printed once if something was masked. ``hiding``: a function that converts the
     redactor to one that hides secrets in the output. ``document``: a function that returns the data to write for the
     returns.
     """
@@ -111,7 +111,7 @@ def watched(
 ) -> Work:
     """Run the stream of a job to its end or to a signal, show its progress, and write its returns.
 
-    ``before``: returns that are written with them, in their order.
+    ``before``: earlier returns that are written too; all are in the order of ids.
     """
     started = time.monotonic()
     terminal.stdout.keep_to_itself()
@@ -129,7 +129,7 @@ def watched(
 
 
 def say_jid(given: Given, jid: str) -> None:
-    """Report the JID before the first target is contacted: with ``-v`` on stderr, and for programs in a file."""
+    """Report the JID before the first target is contacted: with ``-v`` on stderr, with ``--jid-file`` in a file."""
     if given.verbose:
         stdio.print_error(f"job {jid}")
     if given.jid_file:
@@ -155,7 +155,7 @@ def _again(
     """The command line that repeats the job on these targets; only the target words if it may contain a secret."""
     from pushsalt.targeting.names import key_of
 
-    chosen = ",".join(key_of(id) or id for id in ids)  # a bare id may belong to other targets, too
+    chosen = ",".join(key_of(id) or id for id in ids)  # a bare id may also be the id of other targets
     command, *rest = words(chosen) if callable(words) else words
     if command == "run" and any(word.startswith("--") for word in rest):
         rest.insert(1, "--")
@@ -187,7 +187,7 @@ def _view(
 
 
 def _view_wanted(out: str | None, *, shared_terminal: bool) -> bool:
-    """Whether a live view is shown: stderr is a terminal, and nothing else writes to it."""
+    """Whether a live view is shown: stderr is a terminal that no other output uses."""
     return (
         stdio.stderr_is_terminal() and out != "quiet" and not shared_terminal and os.environ.get("TERM", "") != "dumb"
     )
@@ -227,9 +227,9 @@ class Work:
         stopped = asyncio.Event()
         self._again = loop.create_future()
         for number in EXIT_OF_SIGNAL:
-            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup, or a job of a script in the background
+            if signal.getsignal(number) is not signal.SIG_IGN:  # with nohup, or as a background job of a script
                 loop.add_signal_handler(number, self._on_signal, number, stopped)
-                signal.signal(number, self._while_loop_waits)  # the loop handles the signal all the same
+                signal.signal(number, self._while_loop_waits)  # the loop handles the signal nevertheless
         task = loop.create_task(self._read(make()))
         stop = loop.create_task(stopped.wait())
         await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
@@ -264,7 +264,7 @@ class Work:
             self.signal = number
             self.client.stop(EXIT_OF_SIGNAL[number], gently=True)
             stopped.set()
-            asyncio.get_running_loop().call_later(0.1, self._say_stopping)  # known once the running states are known
+            asyncio.get_running_loop().call_later(0.1, self._say_stopping)  # the running states are not known earlier
         elif self.client.is_ending:
             self._at_once = True
             self.client.stop(EXIT_OF_SIGNAL[number])
@@ -274,7 +274,9 @@ class Work:
             leave(EXIT_OF_SIGNAL[number], self.watcher.view)
 
     def _while_loop_waits(self, number: int, frame: object) -> None:
-        """Signal handler: exit at once if an inventory program blocks the event loop. No target has been contacted."""
+        """Signal handler: exit immediately if an inventory program blocks the event loop. No target has been contacted
+        yet.
+        """
         if holds_this_thread():
             self.signal = signal.Signals(number)
             stdio.print_error(f"stopped by {self.signal.name} while a program of the inventory ran")
@@ -291,8 +293,8 @@ class Work:
                 name = self.signal.name if self.signal else "a signal"
                 error = TargetError(
                     "interrupted",
-                    f"{id}: stopped by {name}; what was done there is unknown",
-                    f"run it again, or look at the target: pushsalt apply --test {id}",
+                    f"{id}: stopped by {name}; it is unknown what was done there",
+                    f"run it again, or check the target: pushsalt apply --test {id}",
                 )
                 self._take(TargetReturn(id, error.as_return(), "error", error.exit_code))
 
@@ -311,7 +313,7 @@ def _close(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def leave(code: int, view: Progress | ProgressLog | None = None) -> None:
-    """Ends the process at once, after restoring the terminal."""
+    """End the process immediately, after restoring the terminal."""
     if view:
         view.abandon()
     os._exit(code)

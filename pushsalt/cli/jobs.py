@@ -1,4 +1,4 @@
-"""``pushsalt jobs``: what was done, on which targets, and how it ended."""
+"""``pushsalt jobs``: shows and manages recorded jobs, with their targets and returns."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ pushsalt jobs resume last
 pushsalt jobs prune --older 30d
 """
 SHOWN = (
-    Opt("limit", ("--limit",), "The newest so many.", metavar="N"),
-    Opt("since", ("--since",), "That began within so long (2h, 30d), or since a date.", metavar="TIME"),
-    Opt("fun", ("--fun",), "Of functions that match.", metavar="GLOB"),
-    Opt("of_target", ("--target",), "On this target.", metavar="ID"),
-    Opt("failed", ("--failed",), "That did not end well on all targets.", "flag"),
+    Opt("limit", ("--limit",), "Only this number of jobs, the newest.", metavar="N"),
+    Opt("since", ("--since",), "Only jobs that began in this last time (2h, 30d), or since a date.", metavar="TIME"),
+    Opt("fun", ("--fun",), "Only jobs of functions that match.", metavar="GLOB"),
+    Opt("of_target", ("--target",), "Only jobs on this target.", metavar="ID"),
+    Opt("failed", ("--failed",), "Only jobs without a good return on some target.", "flag"),
 )
 PARTS = (
-    Opt("failed", ("--failed",), "Only returns that are not good, and ids without one.", "flag"),
+    Opt("failed", ("--failed",), "Only failed returns, and ids without a return.", "flag"),
     Opt("changed", ("--changed",), "Only returns with a state that changed something.", "flag"),
-    Opt("of_target", ("--target",), "Only of targets that match, as with -C.", metavar="EXPR"),
+    Opt("of_target", ("--target",), "Only targets that match, as with -C.", metavar="EXPR"),
 )
 PRUNED = (
-    Opt("older", ("--older",), "Jobs that began so long ago: 30d, 12h.", metavar="TIME"),
-    Opt("keep", ("--keep",), "All but the newest so many.", metavar="N"),
+    Opt("older", ("--older",), "Jobs that began before this time: 30d, 12h.", metavar="TIME"),
+    Opt("keep", ("--keep",), "All jobs but this number, the newest.", metavar="N"),
 )
 
 WAITED = (
-    Opt("timeout", ("--timeout",), "Stop waiting after this time; the runs go on.", metavar="SECONDS"),
+    Opt("timeout", ("--timeout",), "Stop waiting after this time; the runs continue.", metavar="SECONDS"),
     *(opt for opt in LIMITS if opt.name in ("concurrency", "accept_new_host_keys")),
 )
 
@@ -57,7 +57,7 @@ app = typer.Typer(cls=Actions, rich_markup_mode=None, add_completion=False, no_a
 _JID = typer.Argument(metavar="JID", help="A JID, the beginning of one, or `last`.")
 
 
-#: Formats in which a job is an object; the others show its returns.
+#: Formats that write a job as an object; the others show its returns.
 _OF_DATA: Final = ("json", "yaml", "ndjson")
 
 
@@ -70,7 +70,7 @@ def _client(given: Given) -> Client:
 
 @app.callback()
 def jobs() -> None:
-    """What was done: each job of apply, run and the like, with its returns.
+    """Show and manage the record of jobs: each job of apply, run and similar commands, with its returns.
 
     Jobs are kept for a day unless the configuration says otherwise (keep_jobs_seconds).
     """
@@ -79,14 +79,14 @@ def jobs() -> None:
 @app.command("list", cls=Command)
 @takes(SHOWN, OUTPUT, GLOBAL)
 def list_(given: Given) -> int:
-    """The kept jobs, newest first."""
+    """List the recorded jobs, newest first."""
     from pushsalt.jobs import times
 
     limit = _number("--limit", given.limit)
     try:
         since = None if given.since is None else times.since(given.since)
     except ValueError:
-        raise UsageError(f"--since: {given.since!r} is no time", "for example 2h, 30d, or 2026-11-26") from None
+        raise UsageError(f"--since: {given.since!r} is not a time", "for example 2h, 30d, or 2026-11-26") from None
     kept = _kept(given)
     wanted: dict[str, Any] = {"limit": limit, "since": since, "fun": given.fun, "target": given.of_target}
     wanted["failed"] = bool(given.failed)
@@ -94,7 +94,7 @@ def list_(given: Given) -> int:
     if given.out in (None, "rich"):
         out.write(_escaped(kept.lines(**wanted)))
     elif given.out == "json" and not out.is_terminal:
-        out.write(kept.as_json(**wanted) + "\n", utf8=True)  # ten thousand rows in no time
+        out.write(kept.as_json(**wanted) + "\n", utf8=True)  # fast for ten thousand rows
     else:
         write_data(given, [job.as_row() for job in kept.list(**wanted)])
     return 0
@@ -103,7 +103,7 @@ def list_(given: Given) -> int:
 @app.command("show", cls=Command)
 @takes(PARTS, REPORT, OUTPUT, GLOBAL)
 def show(given: Given, jid: Annotated[str, _JID]) -> int:
-    """The returns of a job, as the command itself has shown them."""
+    """Show the returns of a job, in the form in which the command showed them."""
     from pushsalt.cli.returns import Returns
     from pushsalt.jobs.jobs import document
 
@@ -137,7 +137,7 @@ def diff(
     first: Annotated[str, typer.Argument(metavar="JID", help="The one.")],
     second: Annotated[str, typer.Argument(metavar="JID", help="The other.")],
 ) -> int:
-    """What differs between two jobs, per target and state: result, changed or not, changes."""
+    """Show the differences between two jobs, per target and state: result, changed or not, changes."""
     from pushsalt.jobs.difference import difference, lines
 
     kept = _client(given).jobs
@@ -149,7 +149,7 @@ def diff(
 @app.command("resume", cls=Command)
 @takes(PILLAR, JOB, GLOBAL)
 def resume(given: Given, jid: Annotated[str, _JID]) -> int:
-    """Do the job where it has no good return yet, and show all its returns."""
+    """Run the job on targets without a good return, and show all its returns."""
     from pushsalt.cli.again import resume as go_on
 
     return go_on(given, jid)
@@ -158,7 +158,7 @@ def resume(given: Given, jid: Annotated[str, _JID]) -> int:
 @app.command("wait", cls=Command)
 @takes(WAITED, OUTPUT, LOGIN, ASK, GLOBAL)
 def wait(given: Given, jid: Annotated[str, _JID]) -> int:
-    """Wait until the job has ended on all targets, collect what they keep of it, and show all its returns."""
+    """Wait until the job has ended on all targets, collect stored returns from them, and show all its returns."""
     from pushsalt.cli.again import wait as collect
 
     return collect(given, jid)
@@ -169,7 +169,7 @@ def wait(given: Given, jid: Annotated[str, _JID]) -> int:
 def export(
     given: Given, jids: Annotated[list[str], typer.Argument(metavar="JID ...", help="JIDs, or their beginnings.")]
 ) -> int:
-    """Jobs with their returns, one JSON document a line."""
+    """Write jobs with their returns as JSON, one document per line."""
     from pushsalt.jobs.jobs import document
     from pushsalt.outputters.json import dumps
 
@@ -183,14 +183,14 @@ def export(
 @app.command("prune", cls=Command)
 @takes(PRUNED, OUTPUT, GLOBAL)
 def prune(given: Given) -> int:
-    """Remove jobs: those beyond --older and --keep, or with neither those beyond the configuration's bounds."""
+    """Remove jobs: those that exceed --older and --keep, or without both the configured limits."""
     from pushsalt.jobs import times
     from pushsalt.run.jobrecord import bounds_of
 
     try:
         seconds = None if given.older is None else times.seconds(given.older)
     except ValueError:
-        raise UsageError(f"--older: {given.older!r} is no time", "for example 30d or 12h") from None
+        raise UsageError(f"--older: {given.older!r} is not a time", "for example 30d or 12h") from None
     number = None if given.keep is None else _number("--keep", given.keep, zero=True)
     client = _client(given)
     if seconds is None and number is None:
@@ -202,7 +202,7 @@ def prune(given: Given) -> int:
 
 
 def _kept(given: Given) -> Jobs:
-    """The record alone: no inventory, and nothing that could connect."""
+    """The record of jobs, without the inventory and without connections."""
     from pushsalt.cli.client import configured_log
     from pushsalt.config import CliOverrides, load_config
     from pushsalt.jobs.jobs import Jobs
@@ -239,7 +239,7 @@ def _local(moment: float) -> str:
 
 
 def _head(job: KeptJob, returns: dict[str, TargetReturn]) -> list[str]:
-    """What is known of the job, for people."""
+    """The data of the job as lines for people."""
     detail, origin = job.detail, job.detail.get("origin") or {}
     came_from = f", from {origin['from']}" if origin.get("from") else ""
     lines = [
@@ -268,7 +268,7 @@ def _steps(steps: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def _wanted(given: Given, client: Client, job: KeptJob, returns: dict[str, TargetReturn]) -> dict[str, TargetReturn]:
-    """The returns that the options leave."""
+    """The returns that the options select."""
     if given.failed:
         returns = {id: ret for id, ret in returns.items() if ret.exit_code}
     if given.changed:
@@ -285,7 +285,7 @@ def _has_changed(result: TargetReturn) -> bool:
 
 
 def _matching(client: Client, expr: str, ids: list[str]) -> set[str]:
-    """The ids of a job that an expression means; a glob means those that have left the inventory, too."""
+    """The ids of a job that an expression matches; a glob also matches ids that are no longer in the inventory."""
     from fnmatch import fnmatchcase
 
     from pushsalt.api import Selection

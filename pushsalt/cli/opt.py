@@ -1,4 +1,4 @@
-"""One option of the command line as a row, and the conversion of values that several options have."""
+"""An option of the command line as a row of a table, and conversions of values that several options have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from pushsalt.errors import UsageError
 
 @dataclass(frozen=True)
 class Opt:
-    """One option: its attribute in ``Given``, flags, help. ``words`` has its spellings in other tools."""
+    """An option: its attribute in ``Given``, its flags, its help. The module ``words`` has its spellings in other
+    tools.
+    """
 
     name: str
     flags: tuple[str, ...]
@@ -35,9 +37,9 @@ class Opt:
     def has_value(self) -> bool:
         return self.kind in ("value", "list")
 
-    def parameter(self, known: Collection[str] = ()) -> inspect.Parameter:
-        """The parameter for Typer. ``known``: flags of the command, which are not used as spellings of other tools."""
-        others = (word for word in words.also(self.flags) if word not in known)
+    def parameter(self, taken: Collection[str] = ()) -> inspect.Parameter:
+        """The parameter for Typer. ``taken``: flags of the command, which are not used as spellings of other tools."""
+        others = (word for word in words.also(self.flags) if word not in taken)
         types: dict[str, Any] = {"value": str | None, "flag": bool, "list": list[str] | None, "count": int}
         more: dict[str, Any] = {}
         if self.kind == "count":
@@ -61,7 +63,7 @@ class Opt:
 
 
 def rows(panel: str, *options: Opt) -> tuple[Opt, ...]:
-    """The options, under this heading of the help."""
+    """The options, listed under this heading in the help."""
     return tuple(replace(row, panel=panel) for row in options)
 
 

@@ -71,7 +71,7 @@ GLOBAL = _rows(
         "Folder for the caches of grains, pillar, mine and resources.  [env: PUSHSALT_CACHE]",
         metavar="DIR",
     ),
-    Opt("session", ("--session",), "Keep connections until so long after their last use; 0: not.", metavar="DURATION"),
+    Opt("session", ("--session",), "Keep connections for this time after their last use; 0: not.", metavar="DURATION"),
     Opt("locked", ("--locked",), "Use only the revisions of git remotes in pushsalt.lock.", "flag"),
     Opt("verbose", ("-v", "--verbose"), "More output: round trips, SLS names; -vv: unchanged states too.", "count"),
     Opt("no_color", ("--no-color",), "Disable colours.  [env: NO_COLOR; FORCE_COLOR for colours in a pipe]", "flag"),
@@ -145,14 +145,14 @@ OUTPUT = _rows(
     ),
     Opt("full_diff", ("--full-diff",), "Do not shorten diffs.", "flag"),
 )
-#: For programs that start a job.
+#: An option for programs that start a job.
 JID = _rows(
     OUTPUT[0].panel,
     Opt("jid_file", ("--jid-file",), "Write the JID to this file before any target is contacted.", metavar="FILE"),
 )
 STATES = _rows(
     "States and functions",
-    Opt("test", ("--test",), "Dry run: report what would change, change nothing.", "flag"),
+    Opt("test", ("--test",), "Dry run: report changes without making them.", "flag"),
     Opt(
         "pillar_data",
         ("--pillar",),
@@ -160,10 +160,10 @@ STATES = _rows(
         metavar="DATA",
     ),
     Opt("saltenv", ("--saltenv",), "Use states and files of this saltenv.", metavar="ENV"),
-    Opt("pillarenv", ("--pillarenv",), "Use pillar of this environment.", metavar="ENV"),
+    Opt("pillarenv", ("--pillarenv",), "Use pillar of this pillar environment.", metavar="ENV"),
     Opt("no_render_cache", ("--no-render-cache",), "Render separately for each target.", "flag"),
 )
-#: The pillar alone, for jobs that are done again.
+#: The option --pillar alone, for repeated jobs.
 PILLAR = tuple(opt for opt in STATES if opt.name == "pillar_data")
 #: Options of ``run`` only.
 RAW = _rows(
@@ -180,7 +180,7 @@ RERUN = _rows(
     Opt(
         "rerun_failed",
         ("--rerun-failed",),
-        "Instead of TARGET a JID, or nothing (the last job): repeat it on targets without a good return.",
+        "Repeat a job on targets without a good return: that of the JID in place of TARGET, else the last one.",
         "flag",
     ),
 )
@@ -196,18 +196,18 @@ LIMITS = _rows(
         "flag",
     ),
 )
-#: Login, for hosts of which the inventory does not set it: options of the configuration, which they go over.
+#: Options of the login, for hosts without these settings in the inventory; they override those of the configuration.
 LOGIN = _rows(
     "Login, for hosts of which the inventory does not set it",
     Opt("ssh_user", ("--user",), "User to log in as.", metavar="NAME"),
     Opt("ssh_priv", ("--priv",), "Private key to log in with.", metavar="FILE"),
     Opt("ssh_sudo", ("--sudo",), "Become root with sudo.", "flag"),
 )
-#: Where returns are sent, of apply and run.
+#: Options of apply and run for returners.
 RETURNS = _rows(
     LIMITS[0].panel,
     Opt("returners", ("--return",), "Send the returns to these returners, too.", metavar="NAME[,NAME]"),
-    Opt("return_config", ("--return-config",), "Their options are those of this profile.", metavar="PROFILE"),
+    Opt("return_config", ("--return-config",), "Use the returners' options of this profile.", metavar="PROFILE"),
 )
 _IDLE = (Opt("idle", words.IDLE_WORDS, "Options of other tools that have no effect.", "flag", hidden=True),)
 ASK = _rows(
@@ -239,7 +239,7 @@ class Given:
         return self.values.get(name)
 
     def merged(self, nearer: dict[str, Any]) -> Given:
-        """The options merged with those of the command, which win."""
+        """The options merged with those after the command, which override them."""
         values = dict(self.values)
         for name, value in nearer.items():
             before = values.get(name)
@@ -257,7 +257,7 @@ class Given:
         return Given(values)
 
     def flags(self) -> list[str]:
-        """The options as words of a command line, but for those that say which targets."""
+        """The options as words of a command line, without those that select targets."""
         words: list[str] = []
         for opt in (
             *GLOBAL,
@@ -332,7 +332,7 @@ class Given:
         return _pillar(self.pillar_data)
 
     def job(self, log_level: str) -> JobOptions:
-        """Everything about how a job runs, checked. Raises UsageError."""
+        """The options of the job, checked. Raises UsageError."""
         from pushsalt.api import JobOptions
 
         return JobOptions(
@@ -387,7 +387,7 @@ def takes(*groups: tuple[Opt, ...]) -> Callable[[Callable[..., int]], Callable[.
 
 def _open_log_file(given: Given) -> None:
     if given.log_file_level and not given.log_file:
-        raise UsageError("--log-file-level without --log-file", hint="name the file: --log-file FILE")
+        raise UsageError("--log-file-level without --log-file", hint="add --log-file FILE")
     if given.log_file:
         from pushsalt.cli.stdio import TERMINAL
         from pushsalt.log import LogFile
@@ -398,7 +398,7 @@ def _open_log_file(given: Given) -> None:
 
 
 def _env_paths(name: str) -> list[str]:
-    """Paths of an environment variable, separated as in PATH; a value that is a path as a whole is one."""
+    """The paths in an environment variable, separated as in PATH; a value that is an existing path is one path."""
     value = os.environ.get(name, "")
     if not value or Path(value).exists():
         return [value] if value else []
@@ -420,7 +420,7 @@ def _pillar(text: str | None) -> dict[str, Any] | None:
         name, text = f" {text}", _file_text(text[1:])
     try:
         data = load_yaml(text, "--pillar")
-    except PushsaltError as exc:  # the text may hold secrets: say where, do not repeat it
+    except PushsaltError as exc:  # the text may contain secrets, so the error only has the line
         place = f" (line {exc.where.line})" if exc.where and exc.where.line else ""
         raise UsageError(f"--pillar{name} is neither YAML nor JSON{place}", hint=_PILLAR_HINT) from None
     if not isinstance(data, dict):
@@ -438,7 +438,7 @@ def _file_text(name: str) -> str:
         raise UsageError(f"--pillar @{name}: the text is not UTF-8", hint="save it as UTF-8") from None
     except (OSError, ValueError) as exc:
         reason = exc.strerror if isinstance(exc, OSError) else str(exc)
-        hint = "the working folder is where a path begins; @- reads stdin"
+        hint = "the path is relative to the working folder; @- reads stdin"
         raise UsageError(f"--pillar @{name} cannot be read: {reason}", hint=hint) from None
 
 
@@ -452,7 +452,7 @@ def state_output(text: str | None) -> str | None:
     """The mode of --state-output, which Salt's outputter has. Raises UsageError."""
     if text is not None and text.removesuffix("_id") not in STATE_OUTPUTS:
         modes = ", ".join(STATE_OUTPUTS)
-        raise UsageError(f"--state-output: there is no mode {text!r}", hint=f"{modes}; each also with _id behind it")
+        raise UsageError(f"--state-output: there is no mode {text!r}", hint=f"{modes}; each also with _id appended")
     return text
 
 
@@ -473,5 +473,5 @@ def _names(flag: str, text: str | None) -> tuple[str, ...]:
     names = [name.strip() for name in text.split(",")]
     if not all(name.isidentifier() for name in names):
         hint = f"for example {flag} sqlite3 or {flag} http,smtp"
-        raise UsageError(f"{flag}: {text!r} is no list of names", hint=hint)
+        raise UsageError(f"{flag}: {text!r} is not a list of names", hint=hint)
     return tuple(dict.fromkeys(names))

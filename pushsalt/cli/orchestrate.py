@@ -22,14 +22,14 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 EXAMPLES = """
 pushsalt orchestrate orch.deploy --pillar '{version: 1.2}'
-pushsalt orchestrate orch.deploy --test           what each step would do
-pushsalt orchestrate --resume last                goes on at the step that failed
+pushsalt orchestrate orch.deploy --test           dry run of each step
+pushsalt orchestrate --resume last                continue at the failed step
 """
 RESUMED = (
     Opt(
         "resume",
         ("--resume",),
-        "Go on with the orchestration of this JID: steps that ended well are not run again.",
+        "Continue the orchestration of this JID: successful steps are not run again.",
         metavar="JID",
     ),
 )
@@ -52,7 +52,7 @@ def orchestrate(
 
 
 def resume(given: Given, jid: str) -> int:
-    """Go on with the orchestration of this JID."""
+    """Continue the orchestration of this JID."""
     return _run(given, [], jid)
 
 
@@ -68,6 +68,6 @@ def _run(given: Given, names: list[str], jid: str) -> int:
 
 
 def _document(data: dict[str, Any], results: dict[str, TargetReturn]) -> dict[str, Any]:
-    """What ``salt-run state.orchestrate`` prints."""
+    """The document that ``salt-run state.orchestrate`` prints."""
     failed = any(result.exit_code for result in results.values())
     return {"data": data, "outputter": "highstate", "retcode": int(failed)}

@@ -18,7 +18,7 @@ _GRAINS: Final = {
     "ipv4": "address",
     "ipv6": "address",
 }
-#: Shorter values occur in any text, as numbers do.
+#: Shorter values, and numbers, occur in any text.
 _SHORTEST: Final = 2
 _MOST: Final = 300
 

@@ -1,4 +1,4 @@
-"""``pushsalt plan``: what a run would change, and how sure that is."""
+"""``pushsalt plan``: predicts the changes of a run, and how certain they are."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 EXAMPLES = """
 pushsalt plan 'web*'                        the highstate of top.sls
 pushsalt plan 'web*' nginx,users --out json
-pushsalt plan '*' -o monday.plan            and then: pushsalt apply monday.plan
+pushsalt plan '*' -o monday.plan            later: pushsalt apply monday.plan
 pushsalt plan show monday.plan --out markdown
 pushsalt plan diff monday.plan tuesday.plan
 pushsalt plan '*' --detailed-exitcode       4 if anything would change
@@ -45,7 +45,7 @@ def plan(
         ),
     ] = None,
 ) -> int:
-    """Say what an apply of SLS, or of the highstate, would change on each target, and how sure that is."""
+    """Predict the changes of an apply of SLS, or of the highstate, on each target, and how certain they are."""
     if target in ("show", "diff") and any(word.endswith(".plan") for word in sls or ()):
         from pushsalt.cli import planshow
 

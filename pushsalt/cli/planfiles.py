@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class Making:
-    """A plan file that is being made. Raises UsageError for a name or recipient that is none."""
+    """A plan file that is being made. Raises UsageError for an invalid name or recipient."""
 
     def __init__(self, path: str, recipients: Sequence[str], words: list[str], key: bytes) -> None:
         from pushsalt.run.recording import Recorder
@@ -43,7 +43,7 @@ class Making:
     async def stream(
         self, client: Client, options: JobOptions, returns: AsyncIterator[TargetReturn]
     ) -> AsyncIterator[TargetReturn]:
-        """The same returns; those of targets that could not be planned are kept in the plan."""
+        """Pass on the returns; those of targets that could not be planned are added to the plan."""
         async for result in returns:
             if result.id not in self.recorder.plan.targets:
                 self.recorder.plan.failed[result.id] = result.ret
@@ -51,7 +51,7 @@ class Making:
         self._done.append((client, options))
 
     def finish(self) -> None:
-        """Write the file, if all targets were asked. Raises UsageError."""
+        """Write the file, if all targets have returned. Raises UsageError."""
         if not self._done:
             log.warning("%s was not written: the command was stopped", self.path)
             return
@@ -66,12 +66,12 @@ class Making:
             "key": self._key,
             "options": {name: getattr(options, name) for name in ("pillar", "saltenv", "pillarenv")},
         }
-        plan.secrets = client.redactor().known()
+        plan.secrets = client.redactor().secrets()
         planfile.write(self.path, plan, self.recipients)
 
 
 def opened(client: Client, path: str) -> PlanFile:
-    """The plan of a file, whose secrets are hidden from now on. Raises UsageError."""
+    """The plan in a file. Its secrets are added to the redactor. Raises UsageError."""
     plan = planfile.read(Path(path), lambda: _identities(client))
     client.redactor().add_secrets(*plan.secrets)
     return plan
@@ -107,10 +107,10 @@ def _state(config: Config) -> dict[str, Any]:
 
 
 def check(client: Client, plan: PlanFile, max_age: float | None) -> None:
-    """Raises UsageError for a plan that must not be run: of another runtime, or too old. Warns of another revision."""
+    """Raise UsageError for a plan that must not be run: of another runtime, or too old. Warns of another revision."""
     if plan.made["runtime"] != client.project.runtime.sha:
         raise UsageError(
-            f"the plan was made by another pushsalt ({plan.made['by']}), whose states may do other things",
+            f"the plan was made by another pushsalt ({plan.made['by']}), whose states may have other effects",
             hint="make a new plan, or run it with the pushsalt that made it",
         )
     if max_age is not None and plan.age > max_age:
@@ -118,9 +118,9 @@ def check(client: Client, plan: PlanFile, max_age: float | None) -> None:
     now = _state(client.project.config)
     for name, what in (("revision", "the project's revision"), ("lock", "pushsalt.lock")):
         if plan.made[name] != now[name]:
-            log.warning("%s has changed since the plan was made; what is applied is the plan", what)
+            log.warning("%s has changed since the plan was made; the plan is applied unchanged", what)
     for id in plan.failed:
-        log.warning("%s could not be planned: it is left out", id)
+        log.warning("%s could not be planned, and is left out", id)
 
 
 def seconds(text: str | None) -> float | None:
@@ -129,12 +129,12 @@ def seconds(text: str | None) -> float | None:
         return None
     found = re.fullmatch(r"\s*(\d{1,9})\s*([smhd]?)\s*", text)
     if not found:
-        raise UsageError(f"--max-age: {text!r} is no time", hint="for example --max-age 2h, 30m or 7d")
+        raise UsageError(f"--max-age: {text!r} is not a duration", hint="for example --max-age 2h, 30m or 7d")
     return float(int(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2]])
 
 
 def apply(given: Given, path: str, sls: Sequence[str]) -> int:
-    """``pushsalt apply FILE.plan``. Raises UsageError for options that a plan has of its own."""
+    """``pushsalt apply FILE.plan``. Raises UsageError for options that the plan sets."""
     from pushsalt.cli.job import run_job
     from pushsalt.cli.stdio import TERMINAL
 
@@ -143,7 +143,9 @@ def apply(given: Given, path: str, sls: Sequence[str]) -> int:
     said += [(given.exclude, "--exclude"), (given.limit, "--limit")]
     for value, words in said:
         if value:
-            raise UsageError(f"{words} cannot be given with a plan: {path} has its own", hint="make a new plan with it")
+            raise UsageError(
+                f"{words} cannot be used with a plan: {path} sets this", hint="make a new plan with this option"
+            )
     max_age = seconds(given.max_age)
 
     def stream(client: Client, _: Any, options: JobOptions) -> AsyncIterator[TargetReturn]:

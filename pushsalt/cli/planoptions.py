@@ -1,4 +1,4 @@
-"""Options of plans, and of what tells by its exit code whether something changed."""
+"""Options of plans, and the option for an exit code that reports changes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ DETAILED = rows(
     Opt(
         "detailed_exitcode",
         ("--detailed-exitcode",),
-        "4 in place of 0 if something changed or would change.",
+        "Exit with 4 instead of 0 if something changed or would change.",
         "flag",
     ),
 )
 #: Of ``plan``.
 PLAN_FILE = rows(
     _PANEL,
-    Opt("plan_file", ("-o", "--plan-file"), "Keep the plan in this file, for apply FILE.plan.", metavar="FILE.plan"),
+    Opt("plan_file", ("-o", "--plan-file"), "Write the plan to this file, for apply FILE.plan.", metavar="FILE.plan"),
     Opt(
         "recipient",
         ("--recipient",),
-        "Seal it to this age recipient instead of your own key; repeatable.",
+        "Encrypt it for this age recipient instead of your own key; repeatable.",
         "list",
         "KEY",
     ),
@@ -29,11 +29,11 @@ PLAN_FILE = rows(
 #: Of ``apply``.
 FROM_PLAN = rows(
     _PANEL,
-    Opt("accept_drift", ("--accept-drift",), "With a plan: go on where a target is not as it was.", "flag"),
-    Opt("max_age", ("--max-age",), "With a plan: refuse one that is older (90s, 30m, 2h, 7d).", metavar="TIME"),
+    Opt("accept_drift", ("--accept-drift",), "With a plan: also apply it to targets that have changed.", "flag"),
+    Opt("max_age", ("--max-age",), "With a plan: refuse an older one (90s, 30m, 2h, 7d).", metavar="TIME"),
 )
 #: Of ``apply`` and ``run``.
 BACKUPS = rows(
     _PANEL,
-    Opt("backups", ("--backups",), "Keep on the targets what file states change, for `undo`.", "flag"),
+    Opt("backups", ("--backups",), "Store files that file states change on the targets, for `undo`.", "flag"),
 )

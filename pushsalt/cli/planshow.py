@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pushsalt.cli.options import Given
     from pushsalt.planning.planfile import PlanFile
 
-#: Formats that are of ``plan show`` alone.
+#: Formats that only ``plan show`` has.
 _PAGES: Final = ("markdown", "html")
 
 
@@ -47,7 +47,7 @@ def diff(given: Given, words: Sequence[str]) -> int:
     if len(words) != 2:
         raise UsageError("plan diff takes two files", hint="pushsalt plan diff OLD.plan NEW.plan")
     client, (old, new) = _opened(given, words)
-    hides = Fingerprints(client.redactor(), old.made["key"])  # one key for both: equal secrets look alike
+    hides = Fingerprints(client.redactor(), old.made["key"])  # one key for both, so that equal secrets have equal masks
     data = hides.answer(compared(old, new))
     _write(given, client, data, {id: TargetReturn(id, ret) for id, ret in data.items()})
     return EXIT_CHANGES if data and given.detailed_exitcode else 0
@@ -85,10 +85,10 @@ def _opened(given: Given, words: Sequence[str]) -> tuple[Client, list[PlanFile]]
 
 
 def _about(plan: PlanFile) -> str:
-    """When and of what a plan was made."""
+    """A description of a plan: its command, time and revision."""
     made = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(plan.made["created"]))
     commit = f", revision {plan.made['revision'][:12]}" if plan.made["revision"] else ""
-    commit += " with changes that were not committed" if commit and plan.made.get("dirty") else ""
+    commit += " with uncommitted changes" if commit and plan.made.get("dirty") else ""
     return f"{' '.join(plan.made['words'])}, made {made} ({age_text(plan.age)} ago){commit}"
 
 

@@ -1,7 +1,7 @@
-"""The live view on a terminal: how many targets are done, what runs on each now, failures as they happen.
+"""The live view on a terminal: the number of completed targets, the running state of each other target, and failures.
 
 It is drawn on stderr, below the log lines, and removed before the output. It only appears if a job takes longer than a
-moment; before that, the drawing library is not loaded.
+moment; until then, the drawing library is not loaded.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ DELAY = 0.4
 FRAMES_PER_SECOND = 8
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 ASCII_SPINNER = "|/-\\"
-#: Failures that are kept, and the least number of lines for them; they may use a third of all lines.
+#: Number of failures that are stored, and the minimum of lines for them; they may use a third of all lines.
 FAILURES_KEPT, FAILURES_SHOWN = 50, 4
 #: Seconds between lines without a terminal, and the number of running targets that a line names.
 EVERY = 30.0
 NAMED = 5
-#: SGR parameters -> rich's words for them
+#: SGR parameters -> rich's names of styles
 _RICH_STYLES = {"1": "bold", "2": "dim", "31": "red", "32": "green", "33": "yellow", "36": "cyan", "1;31": "bold red"}
 
 
 @dataclass
 class Working:
-    """A target that is being worked on."""
+    """A target on which work is in progress."""
 
     phase: str = "connect"
     total: int = 0
@@ -71,9 +71,9 @@ class Board(Reporter):
         self.finished = self.changed = self.failed = 0
         self.failures: deque[tuple[str, str]] = deque(maxlen=FAILURES_KEPT)
         self.batch = 0
-        #: number of the batch and how many there are, of a rollout where each batch is done before the next
+        #: number of the batch and of all batches, in a rollout that completes each batch before the next
         self.numbers = (0, 0)
-        #: when the next batch begins, by the monotonic clock
+        #: begin of the next batch, by the monotonic clock
         self.waits_until = 0.0
         self.stopped = ""
 
@@ -128,7 +128,7 @@ class Board(Reporter):
             self.failed += 1
             if result.check:
                 self.failures.append((result.id, result.check))
-            elif result.shape not in ("states", "plan"):  # those were shown when they happened
+            elif result.shape not in ("states", "plan"):  # failures were shown when they happened
                 self.failures.append((result.id, failure_text(result)))
 
     def lines(self, elapsed: float, height: int, spinner: str = SPINNER) -> list[Line]:
@@ -164,7 +164,7 @@ class Board(Reporter):
         if len(shown) < len(working):
             rows.append(line((f"and {len(working) - len(shown)} more", "dim"), indent=2))
         if self.stopped:
-            rows[0] = (*rows[0], Span(f"  {self.stopped} ... (once more: at once)", "changed"))
+            rows[0] = (*rows[0], Span(f"  {self.stopped} ... (repeat to stop immediately)", "changed"))
         return rows
 
     def in_a_line(self, elapsed: float) -> str:
@@ -173,7 +173,7 @@ class Board(Reporter):
         head = "".join(span.text for span in first).strip()
         working = [f"{id} ({target.words()})" for id, target in list(self.working.items())[:NAMED]]
         more = len(self.working) - len(working)
-        at_work = f"; at work: {', '.join(working)}" + (f" and {more} more" if more else "") if working else ""
+        at_work = f"; running: {', '.join(working)}" + (f" and {more} more" if more else "") if working else ""
         return head + at_work
 
 
@@ -196,11 +196,11 @@ class ProgressLog(Board):
         self._thread.join()
 
     def stopping(self, ends: bool = False) -> None:
-        """Says that the work is being stopped; ``ends``: the states under way end before."""
-        self.stopped = "stopping after the states under way" if ends else "stopping"
+        """Report that the work is being stopped; ``ends``: running states are completed first."""
+        self.stopped = "stopping after the running states" if ends else "stopping"
 
     def abandon(self) -> None:
-        """Does nothing: there is no terminal to restore."""
+        """Do nothing: there is no terminal to restore."""
 
     def _tell(self) -> None:
         while not self._over.wait(EVERY):
@@ -209,7 +209,7 @@ class ProgressLog(Board):
 
 
 class Progress(Board):
-    """The board on the terminal that is stderr. A context manager; ``abandon`` leaves it in a hurry."""
+    """Draws the board on the terminal that is stderr. A context manager; ``abandon`` leaves it without waiting."""
 
     def __init__(self, handler: Handler, redactor: Redactor) -> None:
         super().__init__()
@@ -254,11 +254,11 @@ class Progress(Board):
             live.stop()
 
     def stopping(self, ends: bool = False) -> None:
-        """Says that the work is being stopped; ``ends``: the states under way end before."""
-        self.stopped = "stopping after the states under way" if ends else "stopping"
+        """Report that the work is being stopped; ``ends``: running states are completed first."""
+        self.stopped = "stopping after the running states" if ends else "stopping"
 
     def abandon(self) -> None:
-        """Gives the cursor back, without waiting for anything."""
+        """Restore the cursor, without waiting for threads."""
         if self._live and sys.stderr:
             sys.stderr.write("\x1b[?25h\n")
             sys.stderr.flush()
@@ -303,12 +303,12 @@ class Progress(Board):
         return text
 
 
-#: Ids of the next batch that a question names.
+#: Number of ids of the next batch that a question names.
 _NEXT = 8
 
 
 def question(done: BatchDone) -> str:
-    """What is asked between batches, with what has been done so far."""
+    """The question between batches, with the progress so far."""
     counts = [f"{done.done} of {done.targets} targets are done"]
     counts += [f"{number} {word}" for number, word in ((done.changed, "changed"), (done.failed, "failed")) if number]
     counts += [f"{done.unanswered} gave no answer"] if done.unanswered else []
@@ -317,13 +317,13 @@ def question(done: BatchDone) -> str:
     lines = (
         f"batch {done.number} of {done.batches}: {', '.join(counts)}",
         f"next: {names}",
-        "go on? [y/N] ",
+        "continue? [y/N] ",
     )
     return "\n".join(lines)
 
 
 def failure_text(result: TargetReturn) -> str:
-    """Why a target failed, in one line."""
+    """The reason for the failure of a target, in one line."""
     ret = result.ret
     if result.check:
         return _first_line(f"batch check: {result.check}")

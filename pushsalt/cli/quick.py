@@ -1,6 +1,6 @@
-"""``pushsalt jobs list`` without the whole command line: the libraries for that take longer to load than the jobs.
+"""``pushsalt jobs list`` without the complete command line, whose libraries take longer to load than the jobs.
 
-What this does not know (another option, help, a mistake, a record that cannot be read) is left to ``cli/jobs.py``.
+All other cases (another option, help, a mistake, a record that cannot be read) are left to ``cli/jobs.py``.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
 
     from pushsalt.cli.stdio import Stdout
 
-#: option -> name of its value. The first ones may stand before the command.
+#: option -> name of its value. Those of _GLOBAL may precede the command.
 _GLOBAL: Final = {"--cache-dir": "cache_dir", "-c": "config", "--config": "config", "-i": "", "--inventory": ""}
-#: A configuration without these does not set the cache folder; a backslash may write any word.
+#: A configuration without these words does not set the cache folder; a backslash may escape any word.
 _WORDS_OF_FOLDERS: Final = (b"cache_dir", b"cachedir", b"include", b"\\")
 _OWN: Final = {"--limit": "limit", "--since": "since", "--fun": "fun", "--target": "target", "--out": "out"}
 
 
 def answered(words: list[str], stdout: Stdout) -> bool:
-    """Whether these words were answered here."""
+    """Answer these words if possible. Returns whether they were answered."""
     given = _read(words)
     if given is None or given.get("out", "rich") not in ("rich", "json"):
         return False
     try:
         text = _jobs(given, as_json=given.get("out") == "json" and not stdout.is_terminal)
     except Exception:
-        return False  # the whole command says what is wrong
+        return False  # the complete command reports the error
     if text is None:
         return False
     stdout.write(text, utf8="out" in given)
@@ -37,7 +37,7 @@ def answered(words: list[str], stdout: Stdout) -> bool:
 
 
 def _read(words: list[str]) -> dict[str, str] | None:
-    """The options of ``jobs list``, by name; None for anything else."""
+    """The options of ``jobs list``, by name; None for other command lines."""
     given: dict[str, str] = {}
     command: list[str] = []
     rest = iter(words)
@@ -45,22 +45,22 @@ def _read(words: list[str]) -> dict[str, str] | None:
         if not word.startswith("-"):
             command.append(word)
             continue
-        known = {**_GLOBAL, **_OWN} if command == ["jobs", "list"] else _GLOBAL
+        options = {**_GLOBAL, **_OWN} if command == ["jobs", "list"] else _GLOBAL
         flag, has_value, value = word.partition("=")
-        if word == "--failed" and known is not _GLOBAL:
+        if word == "--failed" and options is not _GLOBAL:
             given["failed"] = "yes"
-        elif flag in known and (has_value or flag.startswith("--") or word == flag):
+        elif flag in options and (has_value or flag.startswith("--") or word == flag):
             found = value if has_value else next(rest, "-")
             if found.startswith("-") or not found:
                 return None
-            given[known[flag]] = found
+            given[options[flag]] = found
         elif word != "--no-color":
             return None
     return given if command == ["jobs", "list"] else None
 
 
 def _jobs(given: Mapping[str, str], *, as_json: bool) -> str | None:
-    """The output; None if it takes more to make it."""
+    """The output; None if the complete command is needed for it."""
     from pushsalt.jobs import database, listing
 
     limit = given.get("limit")

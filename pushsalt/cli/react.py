@@ -25,20 +25,20 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 EXAMPLES = """
 pushsalt react                    follow the journal of events
-pushsalt react --once             react to what is there, and end
+pushsalt react --once             react to recorded events, and end
 pushsalt react --unit > /etc/systemd/system/pushsalt-react.service
 """
 SHOWN = (
-    Opt("once", ("--once",), "React to the events that are there and to what comes of them, then end.", "flag"),
+    Opt("once", ("--once",), "React to recorded events and to events of these reactions, then end.", "flag"),
     Opt(
         "since",
         ("--since",),
-        "Pass over events that are older than this (2h, 30d), or from before a date.",
+        "Ignore events that are older than this (2h, 30d), or from before a date.",
         metavar="TIME",
     ),
     Opt("unit", ("--unit",), "Print a unit file for systemd that runs this project's reactor.", "flag"),
 )
-#: Seconds after the first signal for reactions to end; those that have not are taken up by the next start.
+#: Seconds after the first signal for reactions to end; the next start continues those that have not.
 _GRACE: Final = 20.0
 #: Seconds between two attempts to get the lock that another process holds.
 _LOOK: Final = 0.5
@@ -54,7 +54,7 @@ def react(given: Given) -> int:
         TERMINAL.get().stdout.write(unit_file("react", given))
         return EXIT_OK
     if given.out not in (None, "rich", "ndjson"):
-        raise UsageError(f"--out {given.out}: reactions are written as ndjson", "leave it out, or write --out ndjson")
+        raise UsageError(f"--out {given.out}: reactions are written as ndjson", "omit it, or write --out ndjson")
     return asyncio.run(_react(given))
 
 
@@ -83,7 +83,7 @@ async def _react(given: Given) -> int:
         if not work.done():
             await asyncio.wait({work}, timeout=_GRACE)
         if not work.done():
-            os._exit(EXIT_OK)  # as after a kill: the next start takes up what is under way
+            os._exit(EXIT_OK)  # as after a kill: the next start continues running reactions
         stopping.cancel()
         await work
     return EXIT_FAILED if given.once and service.failed else EXIT_OK
@@ -97,11 +97,11 @@ def _since(given: Given) -> float | None:
     try:
         return times.since(given.since)
     except ValueError:
-        raise UsageError(f"--since: {given.since!r} is no time", "for example 2h, 30d, or 2026-11-26") from None
+        raise UsageError(f"--since: {given.since!r} is not a time", "for example 2h, 30d, or 2026-11-26") from None
 
 
 def _wait(given: Given, text: str) -> bool:
-    """Say once that another reactor is there, and wait for its end; with ``--once`` do not."""
+    """Report once that another reactor runs, and wait for its end; with ``--once`` return False."""
     if given.once:
         return False
     if "waiting" not in given.values:

@@ -26,16 +26,16 @@ REPORTS = rows(
     Opt(
         "report",
         ("--report",),
-        "Write a report to this file: one page of HTML that needs nothing else.",
+        "Write a report to this file: one self-contained page of HTML.",
         metavar="FILE.html",
     ),
 )
-#: Of commands that write this report alone.
+#: The option for commands that write only this report.
 REPORT = REPORTS[2:]
 
 
 def reports(values: Mapping[str, Any]) -> list[JobObserver]:
-    """The reports that these options want. Raises UsageError for files that cannot be written."""
+    """The reports that these options request. Raises UsageError for files that cannot be written."""
     found: list[JobObserver] = []
     paths = {opt.flags[0]: Path(values[opt.name]) for opt in REPORTS if values.get(opt.name) is not None}
     if not paths:

@@ -1,4 +1,4 @@
-"""``pushsalt resource``: lists the known managed resources of targets, and discovers them again."""
+"""``pushsalt resource``: lists the cached managed resources of targets, and discovers them again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pushsalt apply -C 'T@machine and M@host1' motd
 
 
 class Names(Actions):
-    """The commands below ``resource``; Salt's names of its functions, with underscores, are as good."""
+    """The commands below ``resource``; Salt's function names, with underscores, are accepted too."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return super().get_command(ctx, cmd_name.replace("_", "-"))
@@ -54,7 +54,7 @@ def list_(
 
     project = _project(given)
     now = time.time()
-    known = project.inventory.targets
+    targets = project.inventory.targets
     found = _all(project, type)
     written = {manager: project.managed.bank.written(manager) for manager in set(found.values())}
     data: dict[str, dict[str, Any]] = {}
@@ -63,10 +63,10 @@ def list_(
         seen = written[manager]
         data[key] = {"type": kind, "id": id, "manager": manager, "age": None if seen is None else int(now - seen)}
     if type is not None and not data:
-        there = ", ".join(project.managed.types()) or "none at all"
-        raise UsageError(f"nothing is known of type {type!r}", hint=f"types that are known: {there}")
-    if not data and known and given.out in (None, "rich"):
-        TERMINAL.get().stdout.write("no resources are known: pushsalt resource refresh TARGET looks for them\n")
+        there = ", ".join(project.managed.types()) or "none"
+        raise UsageError(f"no cached resource has the type {type!r}", hint=f"types with cached resources: {there}")
+    if not data and targets and given.out in (None, "rich"):
+        TERMINAL.get().stdout.write("no resources are cached: pushsalt resource refresh TARGET discovers them\n")
         return 0
     rows: list[tuple[str, ...]] = [("TYPE", "ID", "MANAGER", "SEEN")]
     rows += [
@@ -108,11 +108,13 @@ def show_grains(
         near = nearest(key, list(found))
         raise UsageError(
             f"there is no resource {key!r}",
-            hint=f"nearest: {', '.join(near)}" if near else "pushsalt resource list shows what is known",
+            hint=f"nearest: {', '.join(near)}" if near else "pushsalt resource list shows the cached resources",
         )
     grains = project.resource_grains.get(key)
     if not isinstance(grains, dict):
-        raise UsageError(f"nothing is kept of {key}", hint=f"pushsalt resource refresh {found[key]} collects it")
+        raise UsageError(
+            f"there are no cached grains of {key}", hint=f"pushsalt resource refresh {found[key]} collects it"
+        )
     shown = project.redactor.data(grains)
     write(given, shown, [f"{name}: {json.dumps(value, default=str)}" for name, value in sorted(shown.items())])
     return 0
@@ -121,7 +123,12 @@ def show_grains(
 @app.command(cls=Command)
 @takes(MATCHERS, JOB, GLOBAL)
 def refresh(
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="Managers to ask.", autocompletion=complete_targets)],
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET", help="Managers whose resources are discovered.", autocompletion=complete_targets
+        ),
+    ],
     given: Given,
 ) -> int:
     """Discover the resources of targets, and cache them."""
@@ -138,7 +145,7 @@ def refresh(
 
 
 def _managers(client: Client, selection: Selection) -> Selection:
-    """The inventory ids that are selected, and the managers of the resources that are."""
+    """The selected inventory ids, and the managers of the selected resources."""
     found = map(client.project.target, client.target(selection))
     ids = dict.fromkeys(target.manager or target.id for target in found)
     return replace(selection, expr=",".join(ids), tgt_type="list", exclude=(), limit=None)
@@ -152,8 +159,8 @@ def _project(given: Given) -> Project:
 
 
 def _all(project: Project, type: str | None) -> dict[str, str]:
-    known = project.inventory.targets
-    found = project.managed.all(known) if type is None else project.managed.of_type(type, known)
+    targets = project.inventory.targets
+    found = project.managed.all(targets) if type is None else project.managed.of_type(type, targets)
     return dict(sorted(found.items()))
 
 

@@ -1,4 +1,4 @@
-"""Prints returns: of a job that runs, and of one that is kept."""
+"""Prints returns, of a running job or of a recorded one."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Makes the command line that repeats a job on these ids.
+#: Returns the command line that repeats a job on these ids.
 Again = Callable[[Sequence[str]], str]
-#: Makes what is written of the data of all returns.
+#: Converts the data of all returns to the document that is written.
 Document = Callable[[dict[str, Any], dict[str, TargetReturn]], Any]
 
 
 class Hides(Protocol):
-    """What hides secrets in the output."""
+    """The interface of an object that hides secrets in the output."""
 
     def answer(self, value: Any) -> Any: ...
 
 
 class Returns:
-    """Writes returns by the outputter that was asked for. ``unmask``: secrets are shown."""
+    """Writes returns with the requested outputter. ``unmask``: secrets are shown."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Returns:
         document: Document | None = None,
         hides: Hides | None = None,
     ) -> None:
-        """``looks``: whether a value was masked is looked for. Raises CommandError for an unknown outputter or mode."""
+        """``looks``: returns are searched for masked values. Raises CommandError for an unknown outputter or mode."""
         self._looks = looks
         self._document = document
         self._client = client
@@ -60,12 +60,12 @@ class Returns:
         self._outputter = outputter_named(given.out, client)
         self._redactor = client.redactor()
         self._hides: Hides = hides or self._redactor
-        #: some value was masked
+        #: whether some value was masked
         self.masked = False
 
     @property
     def at_once(self) -> bool:
-        """Whether each return is written when it comes."""
+        """Whether each return is written when it arrives."""
         return outputters.streams(self._outputter)
 
     def write(self, results: dict[str, TargetReturn], elapsed: float = 0.0) -> None:
@@ -102,7 +102,7 @@ class Returns:
         return {name: value for name, value in given.items() if value is not None}
 
     def _hidden(self, result: TargetReturn) -> Any:
-        """The return without secrets; a large one that observers got is not redacted again."""
+        """The return without secrets; a large one that was redacted for observers is not redacted again."""
         if self._hides is self._redactor and result.shape == "states" and result.hidden is not None:
             version, ret = result.hidden
             if version == self._redactor.version:
@@ -110,7 +110,7 @@ class Returns:
         return self._hides.answer(result.ret)
 
     def explain(self, results: dict[str, TargetReturn]) -> None:
-        """Say on stderr what the format of stdout leaves out."""
+        """Write information to stderr that the format of stdout leaves out."""
         if self._given.out == "quiet":
             say_failures(results, self._redactor.text)
         elif self._given.out not in (None, "rich"):
@@ -118,7 +118,9 @@ class Returns:
 
 
 def _configured(client: Client, name: str) -> Any:
-    """An option of the configuration, if it is there: its default is not that of the usual outputter."""
+    """The configured value of an option; None if it is not set, since its default differs from that of the
+    outputter.
+    """
     config = client.project.config
     return config.opts[name] if name in config.given else None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pushsalt.cli.opt import Opt, rows, seconds, whole
 
-#: Of all commands that run jobs.
+#: Options of all commands that run jobs.
 BATCH = rows(
     "Execution",
     Opt(
@@ -17,28 +17,31 @@ BATCH = rows(
         metavar="N|P%",
     ),
 )
-#: Of ``apply`` and ``run``.
+#: Options of ``apply`` and ``run``.
 ROLLOUT = rows(
     "Rollout",
     Opt("batch_wait", ("--batch-wait",), "Wait this time before the next batch.", metavar="SECONDS"),
     Opt(
         "batch_by",
         ("--batch-by",),
-        "Process no two targets with the same value of this grain at a time; repeatable.",
+        "Never process two targets with the same value of this grain at a time; repeatable.",
         "list",
         "grain:KEY",
     ),
     Opt("batch_safe_limit", ("--batch-safe-limit",), "Use batches for this number of targets or more.", metavar="N"),
     Opt("batch_safe_size", ("--batch-safe-size",), "Size of these batches (default 8%).", metavar="N|P%"),
     Opt(
-        "max_fail", ("--max-fail",), "Begin no more targets once this many have failed or not answered.", metavar="N|P%"
+        "max_fail",
+        ("--max-fail",),
+        "Begin no more targets when this number have failed or not answered.",
+        metavar="N|P%",
     ),
     Opt("fail_fast", ("--fail-fast",), "Begin no more targets after the first failure: --max-fail 1.", "flag"),
     Opt("ignore_unreachable", ("--ignore-unreachable",), "Do not count targets that cannot be reached.", "flag"),
     Opt(
         "batch_check",
         ("--batch-check",),
-        "Call this function on the targets of a batch after it; targets without success count as failed.",
+        "Call this function on the targets of each batch after it; those without success count as failed.",
         metavar="'FUNCTION ARGS'",
     ),
     Opt(
@@ -69,7 +72,7 @@ def rollout_options(values: Mapping[str, Any]) -> dict[str, Any]:
     fields: dict[str, Any] = {name: converted.get(name, _same)(value) for name, value in given.items()}
     check_options(RolloutOptions(**fields))
     if fields.get("confirm"):
-        need_terminal("--confirm", "leave it out; --max-fail stops a rollout by itself")
+        need_terminal("--confirm", "omit it; --max-fail also stops a rollout")
     return fields
 
 

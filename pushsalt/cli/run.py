@@ -68,7 +68,7 @@ def run(
     if given.raw:
         command = " ".join([function, *(words or ())])
         if given.test:
-            raise UsageError("--test: a command of --raw has no dry run", hint="leave --test out to run it")
+            raise UsageError("--test: a command of --raw has no dry run", hint="omit --test to run it")
         return run_job(
             given,
             TERMINAL.get(),
@@ -80,13 +80,13 @@ def run(
         command = " ".join([function, *map(shlex.quote, words or ())])
         call = shlex.join(["pushsalt", "run", *given.matcher_flags(), target, "cmd.run", command])
         hint = f"functions are MODULE.FUNCTION, for example test.ping; to run a command of the system: {call}"
-        raise UsageError(f"{function!r} is no function", hint=hint)
+        raise UsageError(f"{function!r} is not a function", hint=hint)
     args, kwargs = parse_args(words or [])
     if given.test:
         _has_dry_run(function, args, kwargs)
     if given.detailed_exitcode and not function.startswith("state."):
-        hint = "leave it out; the functions of state.* take it"
-        raise UsageError(f"--detailed-exitcode: {function} does not say whether it changed something", hint=hint)
+        hint = "omit it; the functions of state.* support it"
+        raise UsageError(f"--detailed-exitcode: {function} does not report whether it changed something", hint=hint)
 
     def stream(client: Client, selection: Selection, options: JobOptions) -> AsyncIterator[TargetReturn]:
         return client.stream_run(selection, function, args, kwargs, options)
@@ -105,20 +105,21 @@ def run(
 
 
 def _has_dry_run(function: str, args: list[Any], kwargs: dict[str, Any]) -> None:
-    """Raises UsageError for a shipped function that changes the system and ignores ``--test``, unlike states."""
+    """Raise UsageError for a shipped function that changes the system and, unlike states, ignores ``--test``."""
     from pushsalt.modules.effects import CHANGES, RUNS, shipped
 
     effect = shipped(function)
     kind, argument = effect.of_call(args, kwargs) if effect else ("", "")
     if kind in (CHANGES, RUNS):
-        what = "runs what it is given" if kind == RUNS else "changes the system"
+        what = "runs its argument" if kind == RUNS else "changes the system"
         called = f"{function} with `{argument}`" if argument else function
-        hint = "leave --test out to call it; states have a dry run: pushsalt run --test TARGET state.single STATE NAME"
+        hint = "omit --test to call it; states have a dry run: pushsalt run --test TARGET state.single STATE NAME"
         raise UsageError(f"--test: {called} {what}, and has no dry run", hint=hint)
 
 
 def asks_in_clear(function: str, kwargs: dict[str, Any]) -> bool:
-    """Whether the call explicitly requests values that would be redacted: then the output, but no log, has them.
+    """Whether the call explicitly requests values that would be redacted. Then they are shown in the output, but not in
+    logs.
 
     These are calls with ``unmask=True``, and ``state.show_*``.
     """

@@ -22,11 +22,13 @@ pushsalt runner event.send app/deployed '{version: 1.2}'
 @app.command(cls=CallCommand, epilog=EXAMPLES)
 @takes(CONTROLLER, GLOBAL)
 def runner(
-    function: Annotated[str, typer.Argument(metavar="MODULE.FUNCTION", help="What to call.")],
+    function: Annotated[str, typer.Argument(metavar="MODULE.FUNCTION", help="Runner function to call.")],
     given: Given,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ARG ...] [KEY=VALUE ...]", help="Its arguments, read as YAML as Salt does."),
+        typer.Argument(
+            metavar="[ARG ...] [KEY=VALUE ...]", help="Arguments of the function, parsed as YAML as in Salt."
+        ),
     ] = None,
 ) -> int:
     """Call a runner function on the controller and print its return."""
@@ -36,7 +38,7 @@ def runner(
     from pushsalt.log import DEFAULT_LEVEL
 
     if "." not in function:
-        raise UsageError(f"{function!r} is no function", hint="functions are MODULE.FUNCTION, for example manage.up")
+        raise UsageError(f"{function!r} is not a function", hint="functions are MODULE.FUNCTION, for example manage.up")
     args, kwargs = parse_args(words or [])
     given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
     client, level = open_client(given, TERMINAL.get(), Watcher())

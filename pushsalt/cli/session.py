@@ -29,9 +29,9 @@ _TARGET = typer.Argument(metavar="[TARGET]", help="Target expression.", autocomp
 
 @app.callback()
 def session() -> None:
-    """Connections that are kept for later commands: the second command on a target costs one round trip.
+    """Keep connections for later commands: a second command on a target needs only one round trip.
 
-    A broker on this machine keeps them until so long after their last use (--session, `session:`, else 10 minutes).
+    A broker on this machine keeps them for some time after their last use (--session, `session:`, else 10 minutes).
     """
 
 
@@ -52,10 +52,14 @@ def start(given: Given, target: Annotated[str | None, _TARGET] = None) -> int:
     info = where.info()
     if info is None:
         raise UsageError(
-            "the broker of the session did not start", hint=f"look at {where.folder}, and run it with -l debug"
+            "the broker of the session did not start", hint=f"check {where.folder}, and run it with -l debug"
         )
     if target is None:
-        write(given, info, [f"broker {info['pid']}: connections are kept for {sessions.spoken(seconds)} of idleness"])
+        write(
+            given,
+            info,
+            [f"broker {info['pid']}: connections are kept for {sessions.spoken(seconds)} after their last use"],
+        )
         return 0
     given.values["session"] = f"{seconds:g}"
 
@@ -69,7 +73,7 @@ def start(given: Given, target: Annotated[str | None, _TARGET] = None) -> int:
 @app.command("list", cls=Command)
 @takes(OUTPUT, GLOBAL)
 def list_(given: Given) -> int:
-    """The user's brokers, and the connections that each of them keeps."""
+    """List your brokers, and the connections that each of them keeps."""
     found: list[dict[str, Any]] = []
     lines: list[str] = []
     for path in sorted(_folder().glob("*.json")):
@@ -94,7 +98,7 @@ def list_(given: Given) -> int:
 @app.command("stop", cls=Command)
 @takes(MATCHERS, OUTPUT, GLOBAL)
 def stop(given: Given, target: Annotated[str | None, _TARGET] = None) -> int:
-    """Close the connections with these targets; without TARGET all of them, and the broker ends."""
+    """Close the connections to these targets; without TARGET close all of them, and end the broker."""
     from pushsalt.cli.client import Watcher, open_client
 
     given.values["session"] = "0"
@@ -103,7 +107,7 @@ def stop(given: Given, target: Annotated[str | None, _TARGET] = None) -> int:
     where = sessions.Place(client.project.config)
     said = sessions.ask(where.path("keep"), b"q", ids=ids)
     closed = [] if said is None else sorted(str(row["id"]) for row in said["targets"])
-    line = "no session" if said is None else f"closed: {', '.join(closed) or 'nothing was kept'}"
+    line = "no session" if said is None else f"closed: {', '.join(closed) or 'no connections'}"
     write(given, closed, [line])
     return 0
 

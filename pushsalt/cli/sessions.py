@@ -1,4 +1,4 @@
-"""The kept session of a command: whether there is one, and the start of its broker."""
+"""The kept session of a command: finds it, and starts its broker."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Seconds of a session that ``session start`` begins where nothing says more.
+#: Seconds of a session that ``session start`` begins, if neither the command line nor the configuration sets them.
 DEFAULT: Final = 600.0
-#: Seconds for a broker's start.
+#: Time limit in seconds for the start of a broker.
 STARTING: Final = 30.0
-#: Seconds for a keeper's answer.
+#: Time limit in seconds for a keeper's answer.
 ANSWER: Final = 20.0
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _OFF: Final = ("", "0", "off", "no", "false", "none")
@@ -38,7 +38,7 @@ _PROGRAM: Final = (
 
 
 def seconds_of(text: str) -> float | None:
-    """Seconds of ``10m``, ``1h30m``, ``90``; 0 for ``off``; None for what is no duration."""
+    """Seconds of ``10m``, ``1h30m``, ``90``; 0 for ``off``; None for other texts."""
     text = text.strip().lower()
     if text in _OFF:
         return 0.0
@@ -56,23 +56,23 @@ def spoken(seconds: float) -> str:
 
 
 def wanted(given: Given, config: Config) -> float | None:
-    """Seconds of the session that the command line or the configuration asks for; None if neither says anything."""
+    """Seconds of the session that the command line or the configuration sets; None if neither does."""
     hint = "for example 10m, 1h or 0"
     if given.session is not None:
         found = seconds_of(given.session)
         if found is None:
-            raise UsageError(f"--session: {given.session!r} is no duration", hint=hint)
+            raise UsageError(f"--session: {given.session!r} is not a duration", hint=hint)
         return found
     if "session" not in config.given:
         return None
     found = seconds_of(str(config.opts["session"]))
     if found is None:
-        raise ConfigError(f"`session`: {config.opts['session']!r} is no duration", hint=hint)
+        raise ConfigError(f"`session`: {config.opts['session']!r} is not a duration", hint=hint)
     return found
 
 
 class Place:
-    """Where the broker of a configuration and an inventory is, for this process."""
+    """The files of the broker for this process's configuration and inventory."""
 
     def __init__(self, config: Config) -> None:
         paths = [config.path, config.project, config.cache_dir, *config.inventories]
@@ -87,19 +87,19 @@ class Place:
         return f"{self.folder}/{self.key}.{kind}"
 
     def info(self) -> dict[str, Any] | None:
-        """What the broker has said of itself; None where none is."""
+        """The data that the broker has written about itself; None if there is no broker."""
         if not place.is_private(self.folder):
             return None
         return read_info(Path(self.path("json")))
 
     @property
     def link(self) -> Path:
-        """The link by which command lines like this one find the broker."""
+        """The link that leads command lines with the same options to the broker."""
         return Path(self.folder, place.alias(sys.argv[1:], os.environ, os.getcwd()))  # noqa: PTH109
 
 
 def read_info(path: Path) -> dict[str, Any] | None:
-    """What a broker has written of itself."""
+    """The data that a broker has written about itself."""
     try:
         found = json.loads(path.read_text())
         os.kill(int(found["pid"]), 0)
@@ -109,7 +109,7 @@ def read_info(path: Path) -> dict[str, Any] | None:
 
 
 def begin(given: Given, project: Project) -> None:
-    """Have the command use a kept session, if there is one or one is wanted. Raises UsageError, ConfigError."""
+    """Let the command use a kept session, if there is one or one is requested. Raises UsageError, ConfigError."""
     seconds = wanted(given, project.config)
     where = Place(project.config)
     info = where.info()
@@ -126,7 +126,7 @@ def begin(given: Given, project: Project) -> None:
 
 
 def keeper(where: Place, seconds: float, *, there: bool) -> Keeper:
-    """The way to the keeper of a session; its broker is started if there is none. Raises UsageError."""
+    """The keeper of a session; its broker is started if there is none. Raises UsageError."""
     from pushsalt.transport.brokered import Keeper
 
     if len(where.path("keep.new")) > place.LONGEST_PATH:
@@ -146,7 +146,7 @@ def keeper(where: Place, seconds: float, *, there: bool) -> Keeper:
 
 
 def _link(where: Place) -> None:
-    """Have command lines like this one find the broker."""
+    """Create the link that leads command lines with the same options to the broker."""
     link, goal = where.link, f"{where.key}.run"
     try:
         if os.path.lexists(link):
@@ -159,7 +159,7 @@ def _link(where: Place) -> None:
 
 
 def start(where: Place, seconds: float) -> None:
-    """Start the broker, and wait until it takes connections; where another command just starts it, for that one."""
+    """Start the broker, and wait until it accepts connections. If another command is starting it, only wait."""
     words = [sys.executable, "-c", _PROGRAM, "\n".join(sys.path), where.folder, where.key, f"{seconds:g}"]
     try:
         subprocess.run(
@@ -178,7 +178,7 @@ def start(where: Place, seconds: float) -> None:
 
 
 def ask(path: str, kind: bytes, **values: Any) -> dict[str, Any] | None:
-    """What a keeper answers to ``?`` or ``q`` (``transport.lease``); None where it does not."""
+    """The answer of a keeper to ``?`` or ``q`` (``transport.lease``); None if there is none."""
     from pushsalt.broker.client import connected
     from pushsalt.transport import lease
 

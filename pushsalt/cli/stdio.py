@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 def open_missing() -> None:
-    """Puts /dev/null on descriptors 0, 1 and 2 where they are closed: no socket or cache file may get their number."""
+    """Open /dev/null on those of the descriptors 0, 1 and 2 that are closed, so that no socket or file gets their
+    number.
+    """
     while True:
         number = os.open(os.devnull, os.O_RDWR)
         if number > 2:
@@ -27,7 +29,7 @@ def open_missing() -> None:
             return
 
 
-READER_GONE = "the reader of stdout is gone"
+READER_GONE = "the reader of stdout has ended"
 
 
 class Stdout:
@@ -42,9 +44,9 @@ class Stdout:
         return self._own or sys.stdout
 
     def keep_to_itself(self) -> None:
-        """From here on only ``write`` reaches stdout: what plug-ins and their programs print goes to stderr.
+        """After this only ``write`` writes to stdout: output of plug-ins and their programs goes to stderr.
 
-        Nothing is done if stdout was replaced, by a caller in the same process.
+        Does nothing if a caller in the same process has replaced stdout.
         """
         found = sys.__stdout__
         if self.trouble or self._own is not None or found is None or sys.stdout is not found or found.fileno() != 1:
@@ -62,7 +64,7 @@ class Stdout:
         return not self.trouble and self._stream.isatty()
 
     def write(self, text: str, *, utf8: bool = False) -> None:
-        """Writes and flushes ``text``; with ``utf8`` always in UTF-8. Does not raise for errors of stdout."""
+        """Write and flush ``text``; with ``utf8`` always in UTF-8. Does not raise for errors of stdout."""
         if self.trouble or not text:
             return
         stream = self._stream
@@ -80,7 +82,7 @@ class Stdout:
             self.failed(exc)
 
     def failed(self, exc: Exception) -> None:
-        """Notes the trouble, and keeps Python from trying again at exit."""
+        """Store the error, and prevent Python from writing again at exit."""
         self.trouble = getattr(exc, "strerror", None) or str(exc)
         if getattr(exc, "errno", None) == errno.EPIPE:
             self.trouble = READER_GONE
@@ -101,7 +103,7 @@ class Terminal:
 
     @property
     def color(self) -> bool:
-        """Whether stdout wants colours."""
+        """Whether output on stdout is coloured."""
         return color_wanted(self.stdout.is_terminal)
 
 
@@ -129,7 +131,7 @@ def print_error(message: str, hint: str = "") -> None:
 
 
 def write_stderr(text: str) -> None:
-    """Writes text to stderr; errors are ignored."""
+    """Write text to stderr; errors are ignored."""
     try:
         if sys.stderr is not None:
             sys.stderr.write(text)

@@ -40,7 +40,7 @@ class TargetCommand(Command):
 
 
 def explain_alone(args: list[str], value_flags: set[str]) -> list[str]:
-    """``args`` with ``--explain=`` for an ``--explain`` that has no id."""
+    """``args`` with ``--explain=`` in place of an ``--explain`` that has no id."""
     plain, explains, at = [], -1, 0
     while at < len(args) and args[at] != "--":
         if args[at] == "--explain":
@@ -92,7 +92,7 @@ def target(
 
 def _one_a_line(ids: list[str]) -> str:
     text = "".join(ids)
-    if text.isascii() and text.isprintable():  # as they mostly are, and there may be a million
+    if text.isascii() and text.isprintable():  # the usual case; there may be a million ids
         return "\n".join(ids) + "\n"
     return "".join(f"{one_line(id)}\n" for id in ids)
 

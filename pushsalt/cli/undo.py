@@ -1,4 +1,4 @@
-"""``pushsalt undo JID [TARGET]``: puts back the files that a job's states changed, where they were kept."""
+"""``pushsalt undo JID [TARGET]``: restores files that a job's states changed, from the copies on the targets."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 EXAMPLES = """
-pushsalt apply 'web*' nginx --backups       keep what is changed
-pushsalt undo last --test                   what an undo would do
-pushsalt undo last                          show it, ask, and do it
+pushsalt apply 'web*' nginx --backups       store changed files for an undo
+pushsalt undo last --test                   show the steps of an undo
+pushsalt undo last                          show the steps, ask, and do them
 pushsalt undo 20261126 web1 --yes --out json
 """
 _TEST = tuple(opt for opt in STATES if opt.name == "test")
 OPTIONS = (
-    Opt("yes", ("-y", "--yes"), "Do not ask; nor does it where there is no terminal.", "flag"),
-    Opt("accept_drift", ("--accept-drift",), "Put back also what was changed after the job.", "flag"),
+    Opt("yes", ("-y", "--yes"), "Do not ask for confirmation; it is never asked for without a terminal.", "flag"),
+    Opt("accept_drift", ("--accept-drift",), "Also restore files that were changed after the job.", "flag"),
 )
 
 
@@ -46,10 +46,10 @@ def undo(
         typer.Argument(metavar="[TARGET]", help="Only on these targets of the job.", autocompletion=complete_targets),
     ] = None,
 ) -> int:
-    """Put back the files that the file states of a job changed; what that means is shown first.
+    """Restore the files that the file states of a job changed. The steps are shown first.
 
-    Files are kept for it by --backups of apply and run, `backups: true` in the configuration, or `backup: minion` of a
-    state. Files that the job made are removed. What it cannot undo, such as commands, is said.
+    Files are stored for it with --backups of apply and run, `backups: true` in the configuration, or `backup: minion`
+    of a state. Files that the job created are removed. States that cannot be undone, such as commands, are listed.
     """
     from pushsalt.cli.asking import ask_yes, has_terminal
     from pushsalt.cli.client import Watcher, open_client
@@ -71,26 +71,26 @@ def undo(
     if not given.yes and has_terminal():
         undoing.say(shown)
         if not asyncio.run(ask_yes(f"Undo this on {len(open_ids)} target{'s' * (len(open_ids) != 1)}? [y/N] ")):
-            raise UsageError("nothing was undone", hint="answer y to undo it")
+            raise UsageError("the undo was not confirmed, and not done", hint="answer y to undo it")
     client.on_begin = lambda jid: say_jid(given, jid)
     undoing.write({**shown, **undoing.run(open_ids, test=False)})
     return undoing.code
 
 
 def _ids(given: Given, client: Client, job: KeptJob, target: str | None) -> list[str]:
-    """The ids of the job that are meant. Raises CommandError."""
+    """The ids of the job to undo it on. Raises CommandError."""
     from pushsalt.api import Selection
 
     if job.state == "running":
         raise UsageError(f"the job {job.jid} is still running", hint=f"pushsalt jobs wait {job.jid}")
     if job.detail.get("options", {}).get("test"):
-        raise UsageError(f"the job {job.jid} was a dry run: it changed nothing", hint="name another job")
+        raise UsageError(f"the job {job.jid} was a dry run, and has no changes to undo", hint="name another job")
     returns = client.jobs.returns(job)
     chosen = client.target(given.selection(target) if target else Selection(",".join(returns), "list"))
     ids = [id for id in chosen if id in returns]
     if not ids:
-        hint = f"it was on {', '.join([*returns][:5])}" if returns else "pushsalt jobs list"
-        raise UsageError(f"the job {job.jid} was not on these targets", hint=hint)
+        hint = f"its targets: {', '.join([*returns][:5])}" if returns else "pushsalt jobs list"
+        raise UsageError(f"the job {job.jid} did not run on these targets", hint=hint)
     return ids
 
 
@@ -105,13 +105,15 @@ class Undoing:
         self.code = 0
 
     def run(self, ids: list[str], *, test: bool) -> dict[str, Any]:
-        """id -> what ``planning.undoing`` says, or an error. ``test``: only look, which is no job of the record."""
+        """id -> the result of ``planning.undoing``, or an error. ``test``: only show the steps; this is not recorded as
+        a job.
+        """
         from pushsalt.api import Selection
         from pushsalt.cli.job import Work
         from pushsalt.planning.undoing import FUNCTION, undo_of
 
         drift = {"accept_drift": True} if self._given.accept_drift else {}
-        kwargs = {"test": True} if test else {"keys": self._keys, **drift}  # what is done is what was shown
+        kwargs = {"test": True} if test else {"keys": self._keys, **drift}  # do exactly the steps that were shown
         client, keeps = self._client, self._client.keeps_jobs
         client.keeps_jobs = keeps and not test
         work = Work(client, self._watcher, None)
@@ -129,11 +131,11 @@ class Undoing:
 
     def _hidden(self, data: Mapping[str, Any]) -> Any:
         for id in data:
-            self._client.project.hide_kept(self._client.project.target(id))  # which the files may contain
+            self._client.project.hide_kept(self._client.project.target(id))  # the files may contain former secrets
         return self._client.redactor().answer(data)
 
     def say(self, data: Mapping[str, Any]) -> None:
-        """Show it to people."""
+        """Write the steps or results as text for people."""
         from pushsalt.display.states import Detail
         from pushsalt.display.style import draw
         from pushsalt.display.undo import lines
@@ -142,7 +144,7 @@ class Undoing:
         terminal.stdout.write(draw(lines(self._hidden(data), detail, bool(self._given.accept_drift)), terminal.color))
 
     def write(self, data: Mapping[str, Any]) -> None:
-        """Show it to people, or write it in the format of ``--out``."""
+        """Write the steps or results as text for people, or in the format of ``--out``."""
         if self._given.out in (None, "rich"):
             self.say(data)
         elif self._given.out != "quiet":

@@ -24,11 +24,13 @@ log = logging.getLogger(__name__)
 
 
 def explain(exc: PushsaltError, handler: Handler) -> int:
-    """Prints one of our errors; returns its exit code."""
+    """Print an error of pushsalt; returns its exit code."""
     _settle(handler)
     text, hint = str(exc), exc.hint
     if isinstance(exc, NoTargetError) and exc.words and Path(exc.words).exists():
-        hint = f"{exc.words} is a file here: a wildcard needs quotes, or the shell makes file names of it; {hint}"
+        hint = (
+            f"{exc.words} is a file in this folder: quote wildcards, or the shell replaces them by file names; {hint}"
+        )
     if isinstance(exc, StateError) and len(exc.errors) > 1:
         text = "\n  ".join(exc.errors)
     _say(handler, text, hint)
@@ -36,9 +38,9 @@ def explain(exc: PushsaltError, handler: Handler) -> int:
 
 
 def explain_usage(exc: Any, handler: Handler) -> int:
-    """Says a usage error of Typer's parser: a ClickException, wherever this version of Typer keeps that class."""
+    """Print a usage error of Typer's parser: a ClickException, whose module differs between versions of Typer."""
     _settle(handler)
-    if type(exc).__name__ == "NoArgsIsHelpError":  # its message is the help
+    if type(exc).__name__ == "NoArgsIsHelpError":  # the message of this error is the help
         write_stderr(exc.format_message().rstrip() + "\n")
         return EXIT_COMMAND
     context = getattr(exc, "ctx", None)
@@ -50,15 +52,15 @@ def explain_usage(exc: Any, handler: Handler) -> int:
         text, hint = f"{option} is an option of {answered[0]}", answered[1]
     elif option and hasattr(exc, "possibilities"):
         text = f"there is no option {option}" + (f" of {path}" if context and context.parent else "")
-        known = [flag for item in context.command.params for flag in words.own(item.opts)] if context else []
+        options = [flag for item in context.command.params for flag in words.own(item.opts)] if context else []
         if context and context.parent is None:  # options of commands are allowed there too
-            known += [
+            options += [
                 flag
                 for group in (JOB, ROLLOUT, REPORTS, RETURNS, RERUN, DETACH, MATCHERS, STATES, RAW)
                 for opt in group
                 for flag in opt.flags
             ]
-        flags = {flag.lstrip("-"): flag for flag in [*known, "--help"] if len(flag) > 2}
+        flags = {flag.lstrip("-"): flag for flag in [*options, "--help"] if len(flag) > 2}
         near = [flags[name] for name in get_close_matches(option.lstrip("-"), flags, 3)]
         if near:
             hint = f"did you mean {' or '.join(near)}?"
@@ -66,7 +68,7 @@ def explain_usage(exc: Any, handler: Handler) -> int:
         text = f"option {option}: {text.removeprefix('Option ').removeprefix(repr(option)).strip()}"
     elif more := _TOO_MANY.fullmatch(text):
         text = f"too many arguments: {more[1]}"
-        hint = f"quote what has wildcards or spaces; see {path} --help"
+        hint = f"quote arguments with wildcards or spaces; see {path} --help"
     elif type(exc).__name__ == "MissingParameter" and param is not None:
         text = f"{param.metavar or param.name} is missing"
         hint = context.get_usage().replace("Usage:", "usage:") if context else hint
@@ -75,17 +77,17 @@ def explain_usage(exc: Any, handler: Handler) -> int:
 
 
 def explain_defect(exc: BaseException, handler: Handler) -> int:
-    """Reports an unexpected exception; the traceback is in the debug log only."""
+    """Report an unexpected exception; the traceback is only in the debug log."""
     _settle(handler)
     log.debug("unexpected error", exc_info=exc)
     shown = logging.getLogger().isEnabledFor(logging.DEBUG)
-    hint = "this is a defect in pushsalt; please report it" + ("" if shown else " with what -l debug prints")
+    hint = "this is a defect in pushsalt; please report it" + ("" if shown else " with the output of -l debug")
     _say(handler, f"{type(exc).__name__}: {exc}", hint)
     return EXIT_COMMAND
 
 
 def _settle(handler: Handler) -> None:
-    """Lets out the log lines that still wait for a level."""
+    """Write the buffered log lines if the level was not set yet."""
     if handler.waiting is not None:
         configure(handler, DEFAULT_LEVEL)
 

@@ -1,4 +1,4 @@
-"""``pushsalt wait``: until machines can be logged in to, or were restarted."""
+"""``pushsalt wait``: waits until logins on targets work, or targets have restarted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pushsalt.errors import UsageError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
-#: Seconds that are waited when --timeout does not say.
+#: Seconds to wait without --timeout.
 USUAL = 300.0
 EXAMPLES = """
 pushsalt wait 'web*' --for ssh
@@ -32,9 +32,9 @@ def wait(
     ],
     given: Given,
 ) -> int:
-    """Wait until each target can be logged in to, or was restarted; --timeout is 300 seconds if not given.
+    """Wait until a login on each target works, or it has restarted; --timeout is 300 seconds by default.
 
-    A restart counts from the moment the command begins, or when the target cannot be reached then.
+    A restart after the begin of the command counts, or one in progress then (the target cannot be reached).
     """
     from pushsalt.cli.job import run_job
 

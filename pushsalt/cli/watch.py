@@ -32,17 +32,17 @@ EXAMPLES = """
 pushsalt watch 'web*' --every 10m                 the highstate; events pushsalt/drift/ID
 pushsalt watch '*' ssh.hardening --every 1h --apply
 pushsalt watch '*' --every 10m --metrics :9650    for Prometheus
-pushsalt watch                                    the schedule of the configuration alone
+pushsalt watch                                    only the schedule of the configuration
 """
 SHOWN = (
     Opt("every", ("--every",), "Time from the begin of a round to the next: 90s, 10m, 1h.", metavar="TIME"),
-    Opt("jitter", ("--jitter",), "Begin each round a little later, by chance: up to a tenth of --every.", "flag"),
+    Opt("jitter", ("--jitter",), "Delay each round by a random time, up to a tenth of --every.", "flag"),
     Opt("apply", ("--apply",), "Apply the states to targets that have drifted.", "flag"),
-    Opt("once", ("--once",), "One round, then end.", "flag"),
+    Opt("once", ("--once",), "Run one round, then end.", "flag"),
     Opt(
         "metrics",
         ("--metrics",),
-        "Figures for Prometheus: HOST:PORT (:9650 is this machine alone), or a file.",
+        "Write metrics for Prometheus: HOST:PORT (:9650 is only for this machine), or a file.",
         metavar="ADDRESS",
     ),
     Opt("unit", ("--unit",), "Print a unit file for systemd that runs this command.", "flag"),
@@ -55,12 +55,12 @@ _GRACE: Final = 20.0
 @takes(SHOWN, MATCHERS, DELIMITER, tuple(opt for opt in STATES if opt.name != "test"), CONTROLLER, GLOBAL)
 def watch(
     given: Given,
-    target: Annotated[str, typer.Argument(metavar="[TARGET]", help="Which targets; none: the schedule alone.")] = "",
+    target: Annotated[str, typer.Argument(metavar="[TARGET]", help="Targets to watch; none: only the schedule.")] = "",
     sls: Annotated[
         list[str] | None, typer.Argument(metavar="[SLS ...]", help="SLS files; none: the highstate.")
     ] = None,
 ) -> int:
-    """Look for drift at intervals by dry runs, and run the jobs of the configuration's schedule."""
+    """Detect drift by dry runs at intervals, and run the jobs of the configured schedule."""
     from pushsalt.cli.slsnames import sls_names
 
     interval = _interval(given, target)
@@ -88,7 +88,7 @@ def _interval(given: Given, target: str) -> Interval:
 
     if not target:
         if given.every or given.apply or given.once:
-            raise UsageError("watch has no target", "name one, for example '*', or leave out --every, --apply, --once")
+            raise UsageError("watch has no target", "name one, for example '*', or omit --every, --apply, --once")
         return Interval(0.0)
     if given.every is None:
         if given.once:
@@ -99,7 +99,7 @@ def _interval(given: Given, target: str) -> Interval:
     except ValueError:
         seconds = 0.0
     if seconds < 1:
-        raise UsageError(f"--every: {given.every!r} is no time of at least one second", "for example 90s, 10m, 1h")
+        raise UsageError(f"--every: {given.every!r} is not a time of at least one second", "for example 90s, 10m, 1h")
     return Interval(seconds, bool(given.jitter))
 
 
@@ -167,7 +167,7 @@ def _schedule(opts: dict[str, object], journal: Path, stack: ExitStack, *, alone
     except CommandError as exc:
         if alone:
             raise
-        log.warning("%s: its schedule is not run here", exc.message)
+        log.warning("%s: the schedule is not run by this process", exc.message)
         return []
     return schedule
 
@@ -183,7 +183,9 @@ def _metrics(given: Given, figures: Metrics) -> tuple[tuple[str, int] | None, Ca
         return at, lambda: None
     path = Path(given.metrics)
     if ":" in path.name or not path.parent.is_dir():
-        raise UsageError(f"--metrics: {given.metrics!r} is no address and no file", "for example :9650, or watch.prom")
+        raise UsageError(
+            f"--metrics: {given.metrics!r} is neither an address nor a file", "for example :9650, or watch.prom"
+        )
 
     def write() -> None:
         try:
@@ -195,7 +197,7 @@ def _metrics(given: Given, figures: Metrics) -> tuple[tuple[str, int] | None, Ca
 
 
 async def _until_end(service: Service, *, once: bool) -> None:
-    """Run the service until it ends or is stopped by a signal; a second signal ends it at once."""
+    """Run the service until it ends or a signal stops it; a second signal ends it immediately."""
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     work = asyncio.ensure_future(service.run(once=once))
@@ -217,7 +219,7 @@ async def _until_end(service: Service, *, once: bool) -> None:
     try:
         await work
     except asyncio.CancelledError:
-        log.warning("what was under way was cut short")
+        log.warning("running jobs were ended")
 
 
 def _say(text: str) -> None:

@@ -51,7 +51,7 @@ def options_after_command(
 
 
 def command_as_value(args: list[str], own: Mapping[str, bool], commands: Collection[str]) -> tuple[str, str]:
-    """(option, command) where an option before the command took the command's name as its value; else empty texts.
+    """(option, command) if an option before the command has the command's name as its value; else empty texts.
 
     ``own``: as for ``options_after_command``.
     """
@@ -66,7 +66,9 @@ def command_as_value(args: list[str], own: Mapping[str, bool], commands: Collect
 
 
 def call(words: list[str], moved: list[str]) -> str:
-    """The command line for the words of a call of Salt's, TARGET MODULE.FUNCTION [ARG ...]; empty if they are none."""
+    """The command line for words in the form of a call in Salt, TARGET MODULE.FUNCTION [ARG ...]; empty for other
+    words.
+    """
     function = words[1] if len(words) > 1 else ""
     if "." not in function or not all(part.isidentifier() for part in function.split(".")):
         return ""
@@ -121,7 +123,7 @@ def takes_next(word: str, value_flags: Collection[str]) -> bool:
     """Whether the next word is the value of this option, or of the last of these."""
     if word.startswith("--"):
         return word in value_flags
-    for at, letter in enumerate(word[1:], 1):  # -vl debug, but -ldebug has its value already
+    for at, letter in enumerate(word[1:], 1):  # -vl debug; -ldebug contains its value
         if f"-{letter}" in value_flags:
             return at == len(word) - 1
     return False
@@ -132,7 +134,7 @@ def _flags(*groups: tuple[Opt, ...]) -> dict[str, bool]:
 
 
 def _flags_in(word: str, value_flags: Collection[str]) -> list[str]:
-    """The options that a word has: ``-vG`` two, ``--out=json`` one."""
+    """The options in a word: ``-vG`` has two, ``--out=json`` one."""
     if word.startswith("--"):
         return [word.partition("=")[0]]
     found = []

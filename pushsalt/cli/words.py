@@ -1,4 +1,4 @@
-"""Options of salt, salt-ssh and Ansible and their equivalents here, for the parser and for docs/words.md.
+"""Options of salt, salt-ssh and Ansible, and pushsalt's equivalents, for the parser and for docs/words.md.
 
 A row has the tools, one option in all its spellings, the treatment, and its argument:
 
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 TAKEN: Final = "taken as"
-IDLE: Final = "taken, needs nothing"
+IDLE: Final = "accepted, without effect"
 ANSWERED: Final = "answered"
 OTHER: Final = "means something else"
 
@@ -43,7 +43,7 @@ _KEEPALIVE = "omit it: keepalives are always enabled"
 _NEVER_GIVEN = (
     "no password belongs in a command line: use -k, or `passwd`, `passwd_command` or `priv_passwd` in the inventory"
 )
-_BACKGROUND = "--detach leaves the runs to themselves on the targets; `pushsalt jobs wait JID` collects them"
+_BACKGROUND = "--detach runs them on the targets without the command; `pushsalt jobs wait JID` collects the returns"
 _RETURN_KWARGS = "write the options into a profile of the configuration: --return-config PROFILE"
 _VAULT = "set ANSIBLE_VAULT_PASSWORD_FILE, or `ansible_vault_password_file` in pushsalt.yaml"
 

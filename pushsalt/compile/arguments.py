@@ -1,9 +1,10 @@
 """Finds misspelt and unused arguments of state functions that accept any argument (``**kwargs``).
 
-``Keywords`` has the names that a function declares or reads. An argument that neither it nor the state system has is
-misspelt if it resembles a known name: with ``unles``, a command runs unguarded. A function that takes any data, and the
-template of a file, which gets all arguments, may use any name: there an argument only counts if its name resembles a
-guard or a requisite, and its value looks like one. Functions that are not ours are not checked.
+``Keywords`` has the names that a function declares or reads. An argument that neither the function nor the state system
+has is misspelt if it resembles a known name; with ``unles``, for example, a command would run without its condition. A
+function that takes any data, and the template of a file, which gets all arguments, may use any name: there an argument
+is only reported if its name resembles that of a condition or a requisite, and its value is possible for one. Functions
+that pushsalt does not ship are not checked.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ GLOBAL: Final = frozenset(
         *("name", "names", "provider"),
     }
 )
-#: Other names that have a meaning without being an argument of a function.
+#: Other names that have a meaning, though they are not arguments of a function.
 _UNSAID: Final = frozenset({"name_order", "env", "force_reload_modules"})
 _REQUISITES: Final = frozenset(
     {*REQUISITE_LISTS, *(word for word in GLOBAL if word.endswith("_in"))} - {"prerequired", "onfail_stop"}
@@ -76,27 +77,27 @@ class ArgumentCheck:
                 yield Unknown(name, near, {"error": "error", "warn": "warning"}.get(self._strict, level))
 
     def _judged(self, chunk: Chunk, name: str, full: str, spec: ArgSpec) -> tuple[str, str] | None:
-        known = self._functions.keywords(full)
-        if known is None or name not in known.called:
+        keywords = self._functions.keywords(full)
+        if keywords is None or name not in keywords.called:
             near = misspelt(name, _GUARDS | _REQUISITES)
             if near and near[0] == name[0] and self._looks_like(near, name, chunk[name]):
                 return near, "error"
-        if known is None or is_context(chunk):
+        if keywords is None or is_context(chunk):
             return None
-        if known.data:
-            near = "" if name in known.names else misspelt(name, {*known.names, *spec.args})
+        if keywords.data:
+            near = "" if name in keywords.names else misspelt(name, {*keywords.names, *spec.args})
             return (near, "error") if near else None
-        if known.has(name):
-            near = misspelt(name, spec.args) if name in known.siblings else ""
+        if keywords.has(name):
+            near = misspelt(name, spec.args) if name in keywords.siblings else ""
             return (near, "warning") if near else None
-        near = misspelt(name, {*spec.args, *known.siblings, *GLOBAL, *known.prefixed})
-        if not near:  # those that modules take which the state calls
-            return misspelt(name, known.called - known.siblings), "warning"
-        # `make_dirs`, `runAs`: formulas contain such names; they do nothing, and the states work
+        near = misspelt(name, {*spec.args, *keywords.siblings, *GLOBAL, *keywords.prefixed})
+        if not near:  # arguments of modules that the state calls
+            return misspelt(name, keywords.called - keywords.siblings), "warning"
+        # `make_dirs`, `runAs`: formulas contain such names, which have no effect; the states work
         return near, "warning" if squeezed(name) == squeezed(near) else "error"
 
     def _looks_like(self, near: str, name: str, value: Any) -> bool:
-        """Whether a value is possible for the guard or requisite ``near``."""
+        """Whether a value is possible for the condition or requisite ``near``."""
         if near in _REQUISITES:
             return isinstance(value, list) and bool(value) and all(self._is_reference(item) for item in value)
         texts = value if isinstance(value, list) else [value]

@@ -23,7 +23,7 @@ def check_chunks(
     problems: dict[str, Problem] = {}  # by text, since chunks of one declaration have the same problems
     seen: set[int] = set()
     for chunk in chunks:
-        if id(chunk) in seen:  # a prerequired chunk, which is in the list twice
+        if id(chunk) in seen:  # a chunk that others have as `prereq` is in the list twice
             continue
         seen.add(id(chunk))
         full = f"{chunk['state']}.{chunk['fun']}"
@@ -42,8 +42,8 @@ def check_chunks(
         for found in arguments.unknown(chunk, full, spec):
             text, hint = _words(found, full, _place(chunk))
             where = sources.where(*of, found.name)
-            known = Problem(text, where, hint, rule=found.rule, level=found.level, compiling=False)
-            problems.setdefault(text, known)
+            problem = Problem(text, where, hint, rule=found.rule, level=found.level, compiling=False)
+            problems.setdefault(text, problem)
     return list(problems.values())
 
 
@@ -66,8 +66,8 @@ def _place(chunk: Chunk) -> str:
 
 def _words(found: Unknown, full: str, place: str) -> tuple[str, str]:
     """Text and hint of an unknown argument. Errors have Salt's text for invalid arguments; Salt accepts these."""
-    hint = f"Did you mean '{found.near}'?" if found.near else "take it out, or write what was meant"
+    hint = f"Did you mean '{found.near}'?" if found.near else "remove it, or correct its name"
     if found.level == "error":
         text = f"'{found.name}' is an invalid keyword argument for '{full}'{place}"
         return text, f"{hint} `strict_arguments: warn` in the configuration lets such states run"
-    return f"'{full}' does not know '{found.name}', which does nothing there{place}", hint
+    return f"'{full}' has no argument '{found.name}', so it has no effect{place}", hint

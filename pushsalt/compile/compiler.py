@@ -26,17 +26,17 @@ class CompileResult:
     """The result of a step. If there are ``problems``, nothing may run, and a target's return is ``errors``.
 
     ``high``        rendered SLS as one high data; ``__extend__`` and ``__exclude__`` not applied
-    ``low``         chunks in order; a prerequired chunk is there twice, first for its dry run
-    ``chunks``      all chunks that could be compiled, also if problems keep them from running: for a linter
+    ``low``         chunks in order; a chunk that others have as ``prereq`` is there twice, first for its dry run
+    ``chunks``      all chunks that could be compiled, also if problems prevent their run: for a linter
     ``matches``     saltenv -> SLS that were requested or come from the top file
     ``disabled``    tag -> return, for functions that ``state.disable`` forbids
     ``declared``    tags of the chunks in the order in which they were written
     ``aggregates``  tags of chunks that may run as one, group by group
-    ``cautions``    problems that do not keep anything from running
+    ``cautions``    problems that do not prevent a run
     ``left_out``    problems that are not in a target's return, since Salt would find them when it runs the states;
                     they are shown to people after the last problem
-    ``nothing``     the reason why a highstate has nothing to run, else empty
-    ``tops``        the top files that were read, for the places of problems; ``has_top``: whether any exists
+    ``no_states``   the reason why a highstate has no states to run, else ""
+    ``tops``        the top files that were read, to locate problems; ``has_top``: whether any exists
     """
 
     high: High = field(default_factory=dict)
@@ -50,7 +50,7 @@ class CompileResult:
     disabled: dict[str, dict[str, Any]] = field(default_factory=dict)
     declared: list[str] = field(default_factory=list)
     aggregates: list[list[str]] = field(default_factory=list)
-    nothing: str = ""
+    no_states: str = ""
     sources: SourcePositions = field(default_factory=SourcePositions)
     tops: list[RenderedSls] = field(default_factory=list)
     has_top: bool = False
@@ -71,7 +71,7 @@ class CompileResult:
 
 
 def no_states_return(comment: str) -> dict[str, dict[str, Any]]:
-    """The return of a highstate that has nothing to run: one failed state without a module."""
+    """The return of a highstate without states to run: one failed state without a module."""
     failed = {"result": False, "comment": comment, "name": "No States", "changes": {}, "__run_num__": 0}
     return {"no_|-states_|-states_|-None": failed}
 
@@ -83,7 +83,7 @@ class StateCompiler:
     ``matcher``    whether an expression of a top file matches this target
     ``functions``  the known state functions; with ``check``, invalid functions and arguments are problems
     ``strict``     the level for unknown arguments (pushsalt.compile.arguments)
-    ``unknown_states_run``  unknown functions are no problems: such a state fails when it is reached
+    ``unknown_states_run``  unknown functions are not problems: such a state fails when it runs, as in Salt
 
     The methods are named like the functions of Salt's ``state`` module. Errors in a tree are problems, not exceptions.
     """
@@ -112,7 +112,7 @@ class StateCompiler:
         disabled = opts.get("disabled_requisites") or []
         self._disabled_requisites = disabled if isinstance(disabled, list) else [disabled]
 
-    # what runs -------------------------------------------------------------------------------------------------------
+    # runs -------------------------------------------------------------------------------------------------------
 
     def sls(self, sls: Sequence[str], saltenv: str = "base", *, exclude: Sequence[Any] = ()) -> CompileResult:
         """``state.sls``. ``exclude`` has SLS patterns, and ``{sls: pattern}`` or ``{id: id}``."""
@@ -124,7 +124,7 @@ class StateCompiler:
         if result.problems:
             return result
         if not result.matches:
-            result.nothing = self._no_matches(result)
+            result.no_states = self._no_matches(result)
             return result
         matches = result.matches
         if whitelist:
@@ -134,7 +134,7 @@ class StateCompiler:
         finished.warnings = result.warnings + finished.warnings
         if not finished.high and not finished.problems:
             hint = "the SLS that the top file names for this target have no states"
-            finished.nothing = Explained(NO_STATES, hint)
+            finished.no_states = Explained(NO_STATES, hint)
         return finished
 
     def _no_matches(self, result: CompileResult) -> Explained:
@@ -143,7 +143,7 @@ class StateCompiler:
         if not result.has_top:
             return Explained(NO_MATCHES, f"write {name} into a folder of file_roots, or {other}")
         places = ", ".join(top.path or name for top in result.tops)
-        what = f"nothing in {places} is for this target" if places else f"{name} is empty"
+        what = f"{places} has no SLS for this target" if places else f"{name} is empty"
         return Explained(NO_MATCHES, f"{what}: add it there, or {other}")
 
     def high(self, high: High) -> CompileResult:
@@ -161,7 +161,7 @@ class StateCompiler:
                 return CompileResult(problems=[Problem(text)])
         return self._finish_data(data, name)
 
-    # what is shown ---------------------------------------------------------------------------------------------------
+    # shows ---------------------------------------------------------------------------------------------------
 
     def show_top(self) -> CompileResult:
         """``state.show_top``: ``matches``."""
@@ -218,8 +218,9 @@ class StateCompiler:
     def _finish(self, result: CompileResult, exclude: Sequence[Any]) -> CompileResult:
         """Apply extend, exclude, use and ``_in`` requisites, then compile to chunks.
 
-        Salt stops after the first step with errors. Here the next steps continue with the valid rest, so that all
-        problems are reported at once, Salt's first; problems that may only follow from the missing parts are not.
+        Salt stops after the first step with errors. Here the next steps continue with the valid parts, so that all
+        problems are reported at once, Salt's first. Problems that may only be consequences of the missing parts are not
+        reported.
         """
         high = copy_high(result.high)
         if exclude:
@@ -253,7 +254,7 @@ class StateCompiler:
         return result
 
     def _lower(self, result: CompileResult, high: High, said: Callable[[Iterable[Problem]], None]) -> list[Chunk]:
-        """Put the ordered chunks into ``result``; returns all chunks, also if they cannot be ordered."""
+        """Set the ordered chunks in ``result``. Returns all chunks, also if they cannot be ordered."""
         chunks = list(chunks_of(high))
         patterns = (self._opts.get("grains") or {}).get("state_runs_disabled")
         if patterns:

@@ -76,19 +76,19 @@ def _extended(declaration: Any, extension: Any) -> Any:
         return extension if declaration is None else declaration
     extended = list(declaration)
     for arg in extension:
-        known = False
+        replaced = False
         for index, old in enumerate(extended):
             if isinstance(arg, str) and isinstance(old, str):
                 extended[index] = arg
-                known = True
+                replaced = True
             elif isinstance(arg, dict) and isinstance(old, dict) and arg and old:
                 key, old_key = first_key(arg), first_key(old)
                 if key == old_key:
                     extended[index] = _replaced(key, old, arg)
-                    known = True
+                    replaced = True
                 elif key == "name" and old_key == "names":
                     extended[index] = arg
-        if not known:
+        if not replaced:
             extended.append(arg)
     return extended
 
@@ -114,7 +114,7 @@ def _cannot_extend(name: Any, body: dict[str, Any], high: High, sources: SourceP
 
 
 def _extenders(name: Any, body: dict[str, Any], high: High, sources: SourcePositions) -> tuple[Place, ...]:
-    """The places of the ``require_in`` and the like that made an extension; none for a written ``extend``."""
+    """The places of the ``_in`` requisites that made an extension; none for an ``extend`` of the SLS."""
     places: list[Place] = []
     for module, args in body.items():
         for arg in args if not is_meta(module) and isinstance(args, list) else ():

@@ -1,7 +1,7 @@
 """The graph of requisites between chunks, and its order. Salt: salt.utils.requisite.DependencyGraph.
 
-Nodes are chunks by tag. An edge leads from what is required to what requires it and has the requisites' names. A chunk
-that others have as ``prereq`` has a second node, its dry run, which comes before those others.
+Nodes are chunks by tag. An edge leads from a required chunk to the chunk that requires it, and has the requisites'
+names. A chunk that others have as ``prereq`` has a second node, its dry run, which comes before those others.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class DependencyGraph:
 
     def kinds(self, name: str) -> list[str]:
         """The state modules (or ``id``) of chunks with this ID or name."""
-        return [of for of, known in self._by_reference if known == name]
+        return [of for of, reference in self._by_reference if reference == name]
 
     def require(self, chunk: Chunk, requisite: str, kind: str, name: str) -> bool:
         """Add the edges of one reference of a chunk; False if it matches nothing.
@@ -115,7 +115,8 @@ class DependencyGraph:
     # order -----------------------------------------------------------------------------------------------------------
 
     def sorted_tags(self, cap: int) -> list[str]:
-        """Tags in topological order, otherwise by ``order``; sets each chunk's ``order`` to the number that was used.
+        """Tags in topological order, otherwise by ``order``; sets each chunk's ``order`` to the number that it was
+        sorted by.
 
         ``cap`` is the order of chunks without one. Fewer tags than nodes mean that there is a cycle.
         """
@@ -164,7 +165,7 @@ class DependencyGraph:
 
     def find_cycle(self) -> list[tuple[str, str, str]]:
         """A cycle as (tag, next tag, requisite) edges, back to its first tag; empty when there is none."""
-        state: dict[str, bool] = {}  # absent: not seen; False: on the path; True: done
+        state: dict[str, bool] = {}  # missing: not visited; False: on the path; True: done
         for start in self.nodes:
             if start in state:
                 continue
@@ -206,14 +207,14 @@ def _order_number(chunk: Chunk, cap: int) -> float:
     return {"last": cap + 1000000, "first": 0}.get(order, cap) if isinstance(order, str) else cap
 
 
-#: Most chunks of one group.
+#: Maximum number of chunks in a group.
 MAX_GROUP = 500
 
 
 def aggregate_groups(graph: DependencyGraph, tags: Iterable[str]) -> list[list[str]]:
-    """Groups of tags of one state module that can be aggregated: no chunk of a group depends on another of it.
+    """Groups of tags of one state module that can be aggregated: no chunk of a group depends on another chunk of it.
 
-    ``tags`` must be sorted. Groups of one are left out. Salt: DependencyGraph.aggregate_and_order_chunks.
+    ``tags`` must be sorted. Groups with one chunk are left out. Salt: DependencyGraph.aggregate_and_order_chunks.
     """
     after: dict[str, set[str]] = {tag: set(node.after) for tag, node in graph.nodes.items()}
     before: dict[str, set[str]] = {tag: set(node.before) for tag, node in graph.nodes.items()}

@@ -32,11 +32,11 @@ class Available:
     def envs(self) -> list[str]:
         """The saltenvs in the order of precedence of their top files: ``base`` first, or by ``env_order``."""
         if self._envs is None:
-            known = list(self._tree.envs())
+            saltenvs = list(self._tree.envs())
             if self._env_order:
-                self._envs = [env for env in self._env_order if env in known or not known]
+                self._envs = [env for env in self._env_order if env in saltenvs or not saltenvs]
             else:
-                self._envs = list(dict.fromkeys(["base", *known]))
+                self._envs = list(dict.fromkeys(["base", *saltenvs]))
         return self._envs
 
     def has_env(self, saltenv: str, *, dynamic: bool = True) -> bool:
@@ -101,7 +101,7 @@ class HighBuilder:
     # one SLS ---------------------------------------------------------------------------------------------------------
 
     def _state(self, sls: str, saltenv: str, matches: Matches, *, by: RenderedSls | None = None) -> High:
-        """The high data of an SLS and its includes; ``by`` is the SLS that includes it."""
+        """The high data of an SLS and its includes; ``by``: the SLS that includes it."""
         rendered = self._render(sls, saltenv, by)
         if rendered is None or not rendered.data:
             return {}
@@ -196,7 +196,7 @@ class HighBuilder:
             self._report(text, origin, "exclude")
 
     def _number(self, state: High) -> None:
-        """Set ``order`` of every declaration without one. Included ones have theirs already."""
+        """Set ``order`` of every declaration without one. Those of included SLS have been set before."""
         for body in state.values():
             if not isinstance(body, dict):
                 continue
@@ -298,7 +298,7 @@ class HighBuilder:
 def declarations(
     data: Mapping[Any, Any], place: str, quoted: str, origin: Mapping[str, str]
 ) -> tuple[High, list[tuple[Any, str]]]:
-    """Normalize the body of each ID: ``pkg.installed`` becomes ``pkg: [.., installed]``.
+    """High data with the body of each ID in a normal form: ``pkg.installed`` becomes ``pkg: [.., installed]``.
 
     ``place`` and ``quoted`` are texts for Salt's messages; ``origin`` has the ``__sls__`` and ``__env__`` of bodies
     without them. Also returns (ID, text) of errors; malformed parts are left out.

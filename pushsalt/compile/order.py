@@ -27,11 +27,11 @@ _ORDERING = (
 )
 
 
-#: Most suggestions for missing names: finding them is slow, and the first ones are enough.
+#: Maximum number of suggestions for missing names: they take time, and the first ones are enough.
 MAX_HINTS = 20
 
 
-#: Most members of a cycle in the explanation for people.
+#: Maximum number of members of a cycle in the explanation for people.
 MAX_MEMBERS = 20
 
 
@@ -163,7 +163,7 @@ def _meant(kind: str, name: str, graph: DependencyGraph) -> str:
 
 
 def _cycle(graph: DependencyGraph, sources: SourcePositions) -> Problem:
-    """The problem of a cycle in Salt's words, with the places of all its requisites."""
+    """The problem of a cycle, with Salt's text and the places of all its requisites."""
     edges: list[str] = []
     where: list[Place] = []
     members: list[str] = []
@@ -171,7 +171,7 @@ def _cycle(graph: DependencyGraph, sources: SourcePositions) -> Problem:
     for left, (required, requiring, requisite) in enumerate(cycle, -len(cycle)):
         first, last = graph.nodes[required].chunk, graph.nodes[requiring].chunk
         if requisite == "require" and requisite not in last:
-            requisite = "prereq"  # its edge from the prerequired chunk's side
+            requisite = "prereq"  # its edge as the chunk with the dry run has it
         edges.append(f"({_label(last)}, '{requisite}', {_label(first)})")
         if left >= -MAX_MEMBERS:  # finding places is slow
             where[:0] = _edge_places(first, last, requisite, sources)
@@ -179,7 +179,7 @@ def _cycle(graph: DependencyGraph, sources: SourcePositions) -> Problem:
     if len(members) > MAX_MEMBERS:
         members[MAX_MEMBERS // 2 : -MAX_MEMBERS // 2] = ["..."]
     hint = "Remove one of these requisites, or split one of the states in two."
-    # each needs the next
+    # each requires the next
     words = f"Recursive requisites were found: {' -> '.join([*members, *members[:1]])}"
     text = f"Recursive requisites were found: {', '.join(edges)}"
     return Problem(text, tuple(dict.fromkeys(where)), hint, words=words, rule="cycle")

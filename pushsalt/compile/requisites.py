@@ -17,7 +17,7 @@ from pushsalt.compile.words import first_key, is_meta
 REVERSED = frozenset(("require_in", "watch_in", "onfail_in", "onchanges_in", "prereq_in"))
 USES = frozenset(("use", "use_in"))
 
-#: Arguments that ``use`` does not copy, besides the name and arguments that the state has itself.
+#: Arguments that ``use`` does not copy, besides the name and the arguments that the state itself has.
 NOT_USED = frozenset(
     (*REVERSED, *USES, "require", "watch", "prereq", "onfail", "onfail_stop", "onchanges", "name", "names")
 )
@@ -79,7 +79,7 @@ class _Resolver:
                     self._require(requisite, target, target_module, id_, module, body)
 
     def _reference(self, reference: Any) -> tuple[Any, str] | None:
-        """(name, state module) of a reference; a plain text is an ID or a ``name``. None if it matches nothing."""
+        """(name, state module) of a reference; a plain text is an ID or a ``name``. None if it matches no state."""
         if isinstance(reference, dict):
             kind = first_key(reference)
             return (reference[kind], kind) if isinstance(kind, str) else None
@@ -102,7 +102,7 @@ class _Resolver:
                 yield from ((id_, module) for module in body if not is_meta(module))
 
     def _sound(self, key: str, kind: Any, name: Any, id_: Any, module: str, body: dict[str, Any]) -> bool:
-        """Report the errors of a reference; False if it cannot be resolved."""
+        """Report the errors of a reference. Returns False if it cannot be resolved."""
         requisite = key.split("_")[0]
         sls, where = body.get("__sls__"), self._sources.where(body, id_, module, key, {kind: name})
         if "." in str(kind):
@@ -134,7 +134,7 @@ class _Resolver:
             args.append({requisite: [{module: id_}]})
 
     def _use(self, user: Any, user_module: str, own_module: str, *, source: tuple[Any, str]) -> None:
-        """Add the arguments of ``source`` to ``user``, except those that it has itself."""
+        """Add the arguments of ``source`` to ``user``, except those that ``user`` has itself."""
         args = self.extend.setdefault(user, {}).setdefault(user_module, [])
         own = {first_key(arg) for arg in _plain_args(self._high, user, own_module)}
         args.extend(arg for arg in _plain_args(self._high, *source) if first_key(arg) not in NOT_USED | own)

@@ -22,7 +22,7 @@ High = dict[str, Any]
 
 @dataclass(frozen=True)
 class Place(Position):
-    """A place of a problem. ``source``: the file's text, for excerpts; ``note``: why the place is shown.
+    """The position of a problem. ``source``: the file's text, for excerpts; ``note``: why the place is shown.
 
     ``via``: the callers of the macro that contains it. ``sls``: the SLS of this file.
     """
@@ -105,7 +105,7 @@ class Keywords:
     ``names``     ``called``, and words in the source of any of these functions
     ``prefixed``  further such words, each of a prefix and a word of the same file
     ``modules``   execution modules that may be called
-    ``data``      the function takes any name; ``names`` has those that mean something to it
+    ``data``      the function takes any name; ``names`` has those with a meaning for it
     """
 
     siblings: frozenset[str] = frozenset()
@@ -136,7 +136,7 @@ class StateFunctions(Protocol):
         ...
 
 
-#: Most places of a problem that are shown, and most that are shown with an excerpt.
+#: Maximum number of places that are shown of a problem, and of those that are shown with an excerpt.
 MAX_PLACES, MAX_EXCERPTS = 20, 6
 
 
@@ -145,9 +145,10 @@ class Problem:
     """An error or warning about states.
 
     ``text`` is exactly Salt's text, if Salt has one: a target returns it. For people there are ``where``, the places,
-    ``hint``, what to do, and ``words``, which replaces texts that are hard to read. ``dangling``: it is about a missing
-    reference. ``rule`` is the rule's name for `pushsalt check`. ``compiling``: Salt finds it when it compiles, and
-    returns the text unchanged. ``level``: ``error``, or ``warning``, which does not keep states from running.
+    ``hint``, what to do, and ``words``, which replaces texts that are hard to read. ``dangling``: a reference to a
+    missing state is the problem. ``rule`` is the rule's name for `pushsalt check`. ``compiling``: Salt finds it when it
+    compiles, and returns the text unchanged. ``level``: ``error``, or ``warning``, which does not keep states from
+    running.
     """
 
     text: str

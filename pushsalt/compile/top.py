@@ -215,7 +215,9 @@ def _merge_same(tops: Mapping[str, list[Top]], default_top: str, warnings: list[
             if env == own:
                 _add(merged, env, section)
         if empty and own not in merged:
-            warnings.append(f"The '{own}' saltenv has no top file, and default_top ({default_top}) says nothing of it")
+            warnings.append(
+                f"The '{own}' saltenv has no top file, and default_top ({default_top}) has no section for it"
+            )
     return merged
 
 

@@ -10,7 +10,7 @@ from pushsalt.compile.words import REQUISITE_LISTS, first_key, is_meta
 
 
 class _Wrong(NamedTuple):
-    """An error, and its place in a body: state module, argument, item."""
+    """An error, and its position in a body: state module, argument, item."""
 
     text: str
     module: str = ""

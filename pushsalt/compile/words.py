@@ -7,7 +7,8 @@ from typing import Any
 
 from pushsalt.nearest import nearest
 
-#: Requisites by weight: if a state is required in several ways, the heaviest decides its order. Salt: RequisiteType.
+#: Requisites with weights: if a state is required by several kinds, the one with the highest weight decides its order.
+#: Salt: RequisiteType.
 REQUISITES = (
     "onfail",
     "onfail_any",
@@ -51,7 +52,7 @@ def is_meta(key: object) -> bool:
     return isinstance(key, str) and key.startswith("__")
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, names: Iterable[str]) -> str:
     """``Did you mean 'x'?`` with the most similar known word, or an empty text."""
-    close = [name for name in nearest(word, known) if name != word]
+    close = [name for name in nearest(word, names) if name != word]
     return f"Did you mean '{close[0]}'?" if close else ""

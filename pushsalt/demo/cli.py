@@ -55,29 +55,29 @@ def demo(
             if keep and not tour.failed:
                 _hold(tour)
         except StoppedError as exc:
-            terminal.stdout.write(f"\nStopped by {exc}; the targets and all their files are being removed.\n")
+            terminal.stdout.write(f"\nStopped by {exc}. Removing the targets and all their files.\n")
             return EXIT_INTERRUPTED if exc.number == signal.SIGINT else EXIT_TERMINATED
     if tour.failed:
-        tour.say(f"\nDid not succeed: {tour.failed[0]}", "1;31")
+        tour.say(f"\nFailed: {tour.failed[0]}", "1;31")
         return EXIT_FAILED
     _farewell(tour, scene)
     return 0
 
 
 def _walk(tour: Tour, scene: Scene) -> None:
-    tour.say(f"{', '.join(IDS)} are up: {scene.words}.\nTheir project is {tour.project}")
-    tour.show("Which targets are there? inventory.yaml has them.", "target", "*")
-    tour.show("Do they answer, and what are they?", "run", "*", "grains.get", "osfinger")
+    tour.say(f"{', '.join(IDS)} are running: {scene.words}.\nTheir project is {tour.project}")
+    tour.show("Which targets are there? inventory.yaml lists them.", "target", "*")
+    tour.show("Do they answer, and which systems are they?", "run", "*", "grains.get", "osfinger")
     tour.show("What would the apache formula change? A dry run changes nothing.", "apply", "web*", "apache", "--test")
     tour.show("Apply it.", "apply", "web*", "apache")
     look = f"cat {scene.apache}/sites-enabled/{SITE}.conf"
-    tour.show("What it wrote there, from a template and pillar.", "run", "web1", "cmd.run", look)
+    tour.show("A file that it wrote on the target, from a template and pillar.", "run", "web1", "cmd.run", look)
     if scene.check:
         scene.check()
-    tour.show("Apply it again: nothing is left to do.", "apply", "web*", "apache")
+    tour.show("Apply it again: no state has changes.", "apply", "web*", "apache")
     drift = f"echo Listen 9090 > {scene.apache}/ports.conf"
     tour.show("Somebody changes a file by hand ...", "run", "web1", "cmd.run", drift)
-    tour.show("... and apply says what was changed, and puts it right.", "apply", "web*", "apache")
+    tour.show("... and apply shows the difference, and corrects it.", "apply", "web*", "apache")
 
 
 def _path() -> list[str]:
@@ -87,24 +87,24 @@ def _path() -> list[str]:
 
 
 def _hold(tour: Tour) -> None:
-    """Until a signal."""
-    tour.say("\nThe targets are yours until Ctrl-C. In another terminal:\n", "1")
+    """Wait for a signal, after a text about the targets."""
+    tour.say("\nThe targets run until Ctrl-C. Try in another terminal:\n", "1")
     commands = ("pushsalt apply 'web*'", "pushsalt run '*' cmd.run uptime")
     for line in (*_path(), f"cd {shlex.quote(str(tour.project))}", *commands):
         tour.say(f"  {line}")
-    tour.say("\nChange salt/ or pillar/ there, apply again, and see what changes.")
+    tour.say("\nChange files in salt/ or pillar/ there, and apply again.")
     while True:
         signal.pause()
 
 
 def _farewell(tour: Tour, scene: Scene) -> None:
-    tour.say("\nThe targets and all their files are removed again.", "1")
+    tour.say("\nThe targets and all their files have been removed.", "1")
     tour.say(scene.stays + "\n" * bool(scene.stays) + "Next:\n")
     for line in _path():
         tour.say(f"  {line}")
     for command, why in (
-        ("pushsalt demo --keep", "the same targets, to play with"),
-        ("pushsalt init site", "a project folder for machines of your own"),
+        ("pushsalt demo --keep", "keeps the targets running, for your own commands"),
+        ("pushsalt init site", "creates a project folder for your own machines"),
         ("pushsalt --help", "all commands"),
     ):
         tour.say(f"  {command:<22}{why}")
@@ -112,7 +112,9 @@ def _farewell(tour: Tour, scene: Scene) -> None:
 
 @contextmanager
 def _signals() -> Iterator[None]:
-    """The first signal to end raises StoppedError; while all is being removed then, further ones wait."""
+    """A context in which the first signal to end raises StoppedError. Further signals wait until everything is
+    removed.
+    """
     stopped = False
 
     def stop(number: int, _: FrameType | None) -> None:

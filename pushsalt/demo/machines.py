@@ -26,7 +26,7 @@ from pathlib import Path
 
 PACKAGES = "systemd,systemd-sysv,dbus,openssh-server,python3,iproute2,sudo,procps,ca-certificates"
 TOOLS = ("debootstrap", "systemd-nspawn", "ip", "mount", "chroot", "apt-ftparchive", "ssh-keygen")
-#: A network for the test machines only; nothing routes it.
+#: A network for the test machines only, which is not routed.
 NETWORK = ipaddress.IPv4Network("10.213.0.0/16")
 DEPLOY_PASSWORD = "correct-horse-battery"  # noqa: S105 - of the user `careful`, who must type it for sudo
 
@@ -41,18 +41,20 @@ def missing() -> str:
 
 @functools.cache
 def _forbidden() -> str:
-    """The feature that the kernel forbids, as in most containers, found by trying; or an empty text."""
+    """The required feature that the kernel forbids, as it does in most containers, found by a test; or an empty
+    text.
+    """
     bridge = f"psp{secrets.token_hex(3)}"
     made = _run("ip", "link", "add", bridge, "type", "bridge", check=False)
     if made.returncode:
-        return f"no network bridge can be made here: {made.stdout.strip()}"
+        return f"this machine cannot create a network bridge: {made.stdout.strip()}"
     _run("ip", "link", "delete", bridge, check=False)
     with tempfile.TemporaryDirectory(prefix="pushsalt-probe-") as folder:
         try:
             with _overlay(Path(folder)):
                 return ""
         except RuntimeError as exc:
-            return f"no overlay can be mounted here: {str(exc).strip()}"
+            return f"this machine cannot mount an overlay: {str(exc).strip()}"
 
 
 def _path() -> str:
@@ -178,7 +180,7 @@ def _prepare(root: Path) -> None:
 
 @dataclass
 class AptRepository:
-    """A flat repository with these packages and all they need, for machines of one suite; downloaded once."""
+    """A flat apt repository with these packages and their dependencies, for machines of one suite; downloaded once."""
 
     suite: str
     packages: Sequence[str]
@@ -246,7 +248,7 @@ def _overlay(lower: Path) -> Iterator[Path]:
 
 @dataclass
 class Machine:
-    """One booted machine: log in as root, deploy (sudo without password) or careful (sudo with DEPLOY_PASSWORD)."""
+    """A booted machine, with the users root, deploy (sudo without password) and careful (sudo with DEPLOY_PASSWORD)."""
 
     name: str
     suite: str
@@ -270,7 +272,7 @@ class Machine:
 
     def shell(self, command: str, *, check: bool = True) -> str:
         """Run a shell command on the machine over SSH; returns its output."""
-        known = self.folder.parent / "known_hosts"
+        known_hosts = self.folder.parent / "known_hosts"
         done = _run(
             "ssh",
             "-F",
@@ -278,7 +280,7 @@ class Machine:
             "-i",
             self.key,
             "-o",
-            f"UserKnownHostsFile={known}",
+            f"UserKnownHostsFile={known_hosts}",
             "-o",
             "BatchMode=yes",
             "-o",
@@ -296,7 +298,7 @@ class MachineBed:
 
     repositories: dict[str, AptRepository] = field(default_factory=dict)
     machines: list[Machine] = field(default_factory=list)
-    #: folders that are laid over the root, topmost first
+    #: folders that are mounted as overlays over the root, topmost first
     layers: Sequence[Path] = ()
     #: more options of systemd-nspawn
     options: Sequence[str] = ()
@@ -333,7 +335,7 @@ class MachineBed:
         return self.boot_all([name], suite)[0]
 
     def boot_all(self, names: Iterable[str], suite: str = "bookworm") -> list[Machine]:
-        """Boot these machines side by side; returns when each answers on port 22."""
+        """Boot these machines concurrently; returns when each answers on port 22."""
         started = [self._start(name, suite) for name in names]
         for machine in started:
             self._wait(machine)
@@ -449,7 +451,7 @@ class MachineBed:
                 try:
                     machine.process.wait(5)
                 except subprocess.TimeoutExpired:
-                    machine.process.send_signal(signal.SIGTERM)  # the second signal ends it at once
+                    machine.process.send_signal(signal.SIGTERM)  # the second signal ends it immediately
                 try:
                     machine.process.wait(25)
                 except subprocess.TimeoutExpired:

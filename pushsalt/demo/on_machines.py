@@ -19,9 +19,9 @@ SUITE = "bookworm"
 def start(folder: Path, tour: Tour, stack: ExitStack) -> Scene:
     """Boot machines and write a project for them; returns the Scene. Raises CommandError if that is not possible."""
     if reason := missing():
-        hint = "without --machines nothing of that is needed; on Debian and Ubuntu: apt-get install debootstrap "
+        hint = "or run it without --machines; to install them on Debian and Ubuntu: apt-get install debootstrap "
         hint += "systemd-container iproute2 apt-utils openssh-client"
-        raise CommandError(f"no machines can be booted here: {reason}", hint)
+        raise CommandError(f"this machine cannot boot the demo's machines: {reason}", hint)
     began = time.monotonic()
     tour.say("Booting three Debian machines (the first time, system and packages are downloaded) ...", "2")
     repository = AptRepository(SUITE, ["apache2"])
@@ -29,7 +29,9 @@ def start(folder: Path, tour: Tour, stack: ExitStack) -> Scene:
         bed = stack.enter_context(MachineBed(repositories={SUITE: repository}))
         machines = bed.boot_all(IDS, SUITE)
     except (RuntimeError, OSError) as exc:
-        raise CommandError(f"no machines can be booted here: {exc}", "try it without --machines") from None
+        raise CommandError(
+            f"this machine cannot boot the demo's machines: {exc}", "try it without --machines"
+        ) from None
     defaults = {"user": "root", "priv": str(bed.key), "agent": False}
     defaults["ssh_options"] = [f"UserKnownHostsFile={bed.known_hosts}", "ProxyJump=none"]
     hosts = {m.name: {"host": m.address, "grains": {"role": m.name.rstrip("0123456789")}} for m in machines}
@@ -45,12 +47,12 @@ def start(folder: Path, tour: Tour, stack: ExitStack) -> Scene:
         f"booted Debian machines, ready after {seconds:.0f} s",
         "/etc/apache2",
         check,
-        f"What was downloaded stays for the next time: {cache_dir()}",
+        f"Downloaded files are kept for the next time: {cache_dir()}",
     )
 
 
 def _ask(tour: Tour, machine: Machine) -> None:
-    """The answer of the site to an HTTP request, or its error."""
+    """Show the site's answer to an HTTP request, or the error."""
     url = f"http://{machine.address}/"
     request = urllib.request.Request(url, headers={"Host": SITE})
     tour.say(f"\n# Does {SITE} answer on {machine.name}?  GET {url}", "2")

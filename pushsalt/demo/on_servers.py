@@ -23,7 +23,7 @@ def start(folder: Path, tour: Tour, stack: ExitStack) -> Scene:
         "user": user,
         "priv": str(bed.key),
         "agent": False,
-        # The user's own ~/.ssh/config is for other machines.
+        # without the user's ~/.ssh/config, which is for other machines
         "ssh_options": [f"UserKnownHostsFile={bed.known_hosts}", "ProxyJump=none"],
     }
     hosts = {
@@ -31,7 +31,7 @@ def start(folder: Path, tour: Tour, stack: ExitStack) -> Scene:
         for id in IDS
     }
     project.write(tour.project, defaults, hosts, project.PILLAR_IN_FOLDER)
-    return Scene(f"{server} on 127.0.0.1, as {user}, each with a home of its own", "~/apache2")
+    return Scene(f"{server} on 127.0.0.1, as {user}, each with a separate home folder", "~/apache2")
 
 
 def _bed(folder: Path, stack: ExitStack) -> tuple[SshdBed, str]:
@@ -50,17 +50,19 @@ def _bed(folder: Path, stack: ExitStack) -> tuple[SshdBed, str]:
                 usable = stand_in or asyncio.run(_usable(bed, bed.targets[IDS[0]]))
             except (RuntimeError, OSError) as exc:
                 if stand_in:
-                    hint = "see that 127.0.0.1 can be listened on"
+                    hint = "check that programs can listen on 127.0.0.1"
                     raise CommandError(f"no SSH server can be started: {exc}", hint) from None
                 usable = False
             if usable:
                 stack.push(trial.pop_all())
                 return bed, own if stand_in else "OpenSSH's sshd"
-    raise AssertionError("the stand-in is usable or has raised")
+    raise AssertionError("the last server either was usable or raised")
 
 
 async def _usable(bed: SshdBed, target: SshTarget) -> bool:
-    """Whether this user may log in (not with a locked account, or nologin as shell) and has the target's home then."""
+    """Whether this user can log in (not with a locked account, or nologin as shell), and HOME is the target's folder
+    then.
+    """
     import asyncssh
 
     connecting = asyncssh.connect(

@@ -34,7 +34,7 @@ base:
   'web*':
     - apache
 """
-#: Without root no package can be installed: the formula only writes its files, into each target's own folder.
+#: Without root packages cannot be installed: the formula only writes its files, into each target's own folder.
 PILLAR_IN_FOLDER = """\
 # Settings of the apache formula. These targets share one machine, so all paths are in the target's own folder, and
 # neither package nor service is touched.
@@ -73,7 +73,7 @@ def formulas() -> Path:
 
 
 def write(folder: Path, defaults: Mapping[str, Any], hosts: Mapping[str, Mapping[str, Any]], pillar: str) -> None:
-    """A project in ``folder``, which must not be there yet: configuration, inventory, the apache formula, pillar."""
+    """Write a project to ``folder``, which must not exist: configuration, inventory, the apache formula, pillar."""
     (folder / "pillar").mkdir(parents=True)
     shutil.copytree(formulas() / "apache", folder / "salt" / "apache")
     texts = {
@@ -91,7 +91,7 @@ def write(folder: Path, defaults: Mapping[str, Any], hosts: Mapping[str, Mapping
 
 
 def _inventory(defaults: Mapping[str, Any], hosts: Mapping[str, Mapping[str, Any]]) -> str:
-    """As a person would write it; JSON is YAML."""
+    """The text of the inventory, in the form in which people write it."""
     lines = ["# Targets that last as long as `pushsalt demo` runs.", "defaults:"]
     lines += [f"  {key}: {json.dumps(value)}" for key, value in defaults.items()]
     lines += ["hosts:"]

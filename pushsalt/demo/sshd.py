@@ -5,9 +5,9 @@
         bed.wait()
         bed.inventory()                            # the native shape: {"hosts": {"web1": {...}}}
 
-They are OpenSSH's, or with ``stand_in=True`` those of ``pushsalt.demo.stand_in``. They accept one key, made for them,
-and die with the process that started them. Nothing outside of the folder is touched (but as root, /run/sshd is made
-when it is missing: sshd insists on it).
+They are OpenSSH's, or with ``stand_in=True`` those of ``pushsalt.demo.stand_in``. They accept one key, which is made
+for them, and end with the process that started them. No file outside of the folder is changed (except that as root a
+missing /run/sshd is created, which sshd requires).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class SshTarget:
 
 
 class SshdBed:
-    """A folder full of servers, stopped at the end of the ``with`` block."""
+    """Servers with all their files in one folder; they are stopped at the end of the ``with`` block."""
 
     def __init__(self, root: Path, *, stand_in: bool = False, homes: Path | None = None) -> None:
         self.root = root
@@ -98,10 +98,10 @@ class SshdBed:
         self.stop()
 
     def add(self, id: str, config: Sequence[str] = (), **settings: Any) -> SshTarget:
-        """Start one more server.
+        """Start another server.
 
-        ``config``: lines of sshd_config that are first and thus win (the stand-in ignores them); ``settings``: those of
-        the host in the inventory.
+        ``config``: lines of sshd_config, which are first and so override others (the stand-in ignores them);
+        ``settings``: those of the host in the inventory.
         """
         home = self.homes / id
         home.mkdir(parents=True, exist_ok=True)
@@ -112,7 +112,7 @@ class SshdBed:
         return target
 
     def start(self, count: int, prefix: str = "t") -> list[SshTarget]:
-        """``count`` servers, ready."""
+        """Start ``count`` servers, and wait until they answer."""
         found = [self.add(f"{prefix}{number}") for number in range(1, count + 1)]
         self.wait()
         return found
@@ -124,7 +124,7 @@ class SshdBed:
             while not _answers(self.targets[id].port):
                 log = self._log(id).read_text(errors="replace")
                 gone = self.targets[id].process.poll() is not None
-                if gone and _TAKEN in log:  # another process has taken the port: use another one
+                if gone and _TAKEN in log:  # another process uses the port now: use another port
                     self._log(id).unlink()
                     self.add(id, self.targets[id].config, **self.targets[id].settings)
                 elif gone or time.monotonic() > end:
@@ -181,7 +181,7 @@ class SshdBed:
 
 
 def _dying_with_parent() -> Callable[[], object] | None:
-    """Called in a child: lets the kernel end it with its parent; Linux only."""
+    """A function for the child process that makes the kernel end it with its parent; None except on Linux."""
     if not sys.platform.startswith("linux"):
         return None
     prctl, set_parent_death_signal = ctypes.CDLL(None).prctl, 1
@@ -189,7 +189,7 @@ def _dying_with_parent() -> Callable[[], object] | None:
 
 
 def keygen(path: Path, kind: str = "ed25519", passphrase: str = "") -> None:
-    """A new key pair."""
+    """Create a key pair."""
     if shutil.which("ssh-keygen"):
         argv = ["ssh-keygen", "-q", "-t", kind, "-N", passphrase, "-C", "pushsalt", "-f", str(path)]
         subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, capture_output=True)

@@ -1,8 +1,9 @@
-"""An SSH server by asyncssh for one key, for machines without sshd: runs commands as the current user in one home.
+"""An SSH server made with asyncssh, for machines without sshd. It accepts one key, and runs commands as the current
+user with one home folder.
 
     python -m pushsalt.demo.stand_in PORT HOST_KEY AUTHORIZED_KEYS HOME
 
-On loopback only. Sessions run ``/bin/sh -c COMMAND``; there are no terminals, no files, no forwarding.
+It listens on loopback only. Sessions run ``/bin/sh -c COMMAND``, without terminals, file transfer and forwarding.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ async def _session(process: asyncssh.SSHServerProcess[bytes], home: str) -> None
 
 
 async def serve(port: int, host_key: str, authorized_keys: str, home: str) -> None:
-    """Serves until it is killed."""
+    """Serve until the process is killed."""
 
     async def session(process: asyncssh.SSHServerProcess[bytes]) -> None:
         with contextlib.suppress(asyncssh.Error, OSError):

@@ -1,4 +1,4 @@
-"""The tour: commands as a person would type them, each shown, run in the project folder, and its output let through."""
+"""The tour: shows commands as a person would type them, runs each in the project folder, and passes on its output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pushsalt
 
-#: Runs the command line of this installation: `-c` alone would put the working folder first on the path.
+#: Runs the command line of this installation. `-c` would put the working folder first on the path, so it is removed.
 _PROGRAM = """\
 import sys
 sys.path[:1] = []
@@ -29,7 +29,7 @@ GRACE = 15.0
 
 
 class StoppedError(BaseException):
-    """The demo got this signal; the text is its name."""
+    """The demo received a signal; the text is its name."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -38,7 +38,9 @@ class StoppedError(BaseException):
 
 @dataclass(frozen=True)
 class Scene:
-    """The differences between kinds of targets: description, Apache's folder, a check, and what is left at the end."""
+    """The properties that differ between kinds of targets: description, Apache's folder, a check, and a text about
+    remaining files.
+    """
 
     words: str
     apache: str
@@ -60,7 +62,7 @@ class Tour:
         self._write(f"\x1b[{style}m{text}\x1b[0m\n" if style and self._color and text else f"{text}\n")
 
     def show(self, why: str, *words: str) -> None:
-        """One command of pushsalt: why, the command, its output."""
+        """Show and run a command of pushsalt: its purpose, the command, its output."""
         command = shlex.join(["pushsalt", *words])
         self.say(f"\n# {why}", "2")
         self.say(f"$ {command}", "1")
@@ -68,7 +70,7 @@ class Tour:
             self.failed.append(command)
 
     def run(self, words: Sequence[str]) -> int:
-        """Its exit code. Stopped by a signal, it passes that on and waits for the command to end."""
+        """Run a command; returns its exit code. A signal is passed on to the command, whose end is awaited."""
         program = _PROGRAM.format(root=str(Path(pushsalt.__file__).parents[1]))
         env = {name: value for name, value in os.environ.items() if name not in _OURS}
         # A new session: Ctrl-C in a terminal only reaches the demo, which passes on all signals.

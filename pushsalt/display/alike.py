@@ -1,4 +1,4 @@
-"""Compares texts of several targets ignoring each target's own values."""
+"""Compares texts of several targets, without differences that come from each target's own values (id, address)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Own = Callable[[str], Mapping[str, str]]
 
 
 class Normal:
-    """The texts of one target with its own values replaced. ``used``: description -> replaced values, in order."""
+    """Texts of one target in which its own values are replaced. ``used``: description -> replaced values, in order."""
 
     def __init__(self, own: Mapping[str, str]) -> None:
         self._names = own
@@ -30,7 +30,7 @@ class Normal:
 
 
 def differing(members: Iterable[Mapping[str, Sequence[str]]]) -> list[str]:
-    """The descriptions of own values that differ between targets' texts."""
+    """The descriptions of own values that differ between the targets."""
     found: dict[str, set[tuple[str, ...]]] = {}
     for used in members:
         for name, values in used.items():

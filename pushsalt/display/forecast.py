@@ -1,4 +1,4 @@
-"""Plans as text: each state that changes or may, its mark, what it depends on, and the difference."""
+"""Plans as text: each state that will or may change, its mark, the states that it depends on, and the difference."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ WORDS = {
     "unknown": ("unknown", "bad"),
     "none": ("no change", "dim"),
 }
-#: How the comment of a state begins that is foreseen to fail.
+#: The beginning of the comment of a state that the plan expects to fail.
 FAILS = "It would fail: "
-#: Most reasons that are named.
+#: Maximum number of reasons that are named.
 _REASONS = 3
 
 
@@ -33,7 +33,7 @@ def counts(plan: Mapping[str, Any]) -> list[Span]:
 
 
 def body(plan: Mapping[str, Any], detail: Detail) -> list[Line]:
-    """The lines below a target's title. States without changes show with ``-vv``, those that fail always."""
+    """The lines below a target's title. States without changes are shown with ``-vv``, those that would fail always."""
     states = [state for state in _listed(plan.get("states")) if isinstance(state, Mapping)]
     shown = [state for state in states if state.get("mark") != "none" or detail.everything or fails(state)]
     rows: list[Line] = []
@@ -49,7 +49,7 @@ def body(plan: Mapping[str, Any], detail: Detail) -> list[Line]:
 
 
 def fails(state: Mapping[str, Any]) -> bool:
-    """Whether the state is foreseen to fail."""
+    """Whether the plan expects the state to fail."""
     return str(state.get("comment")).startswith(FAILS)
 
 

@@ -1,6 +1,7 @@
-"""The impact of a change (``pushsalt impact``) as text and as Markdown; ids with the same difference are together.
+"""The impact of a change (``pushsalt impact``) as text and as Markdown. Ids with the same difference are shown
+together.
 
-``data`` is what ``--out json`` writes.
+``data`` is the object that ``--out json`` writes.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pushsalt.display.markdown import cell, fenced
 from pushsalt.display.states import DIFF_LIMIT, Detail, diff_lines
 from pushsalt.display.style import Line, line
 
-#: Characters of a comment on GitHub.
+#: Maximum characters of a comment on GitHub.
 LIMIT: Final = 65_536
 _LEFT: Final = 600
 _IDS: Final = 8
@@ -24,7 +25,7 @@ _WORDS: Final = (("added", "added"), ("changed", "changed"), ("removed", "remove
 
 
 def groups(ids: Mapping[str, Any]) -> list[tuple[list[str], Mapping[str, Any]]]:
-    """Ids whose differences are alike, with that difference; the largest groups first."""
+    """Ids with equal differences, and their difference; the largest groups first."""
     found: dict[str, tuple[list[str], Mapping[str, Any]]] = {}
     for id, one in ids.items():
         found.setdefault(json.dumps(one, sort_keys=True, default=repr), ([], one))[0].append(id)
@@ -32,7 +33,7 @@ def groups(ids: Mapping[str, Any]) -> list[tuple[list[str], Mapping[str, Any]]]:
 
 
 def lines(data: Mapping[str, Any], total: int, detail: Detail) -> Iterator[Line]:
-    """The text for people; ``total``: how many ids were compared."""
+    """The text for people; ``total``: the number of compared ids."""
     for ids, found in groups(data["ids"]):
         yield line((_named(ids), "title"))
         yield from _states(found["states"])
@@ -59,7 +60,7 @@ def _states(states: Mapping[str, Any]) -> Iterator[Line]:
 
 
 def markdown(data: Mapping[str, Any], total: int, limit: int = LIMIT) -> str:
-    """A table of ids, then what differs, folded; what is over the limit is left out, and that is said."""
+    """A table of ids, then the differences in folded sections. Text above the limit is left out, with a note."""
     together = groups(data["ids"])
     head = f"{len(data['ids'])} of {total} ids differ between {_short(data['from'])} and {_short(data['to'])}"
     rows = [f"### Impact: {cell(head)}", "", "| targets | added | changed | removed | files | pillar | unknown |"]
@@ -121,5 +122,5 @@ def _value(value: Any) -> str:
 
 
 def _short(revision: str) -> str:
-    """A commit as git shortens it; other names as they are."""
+    """A commit hash as git abbreviates it; other names are unchanged."""
     return revision[:12] if len(revision) >= 40 and " " not in revision else revision

@@ -1,4 +1,4 @@
-"""Foreign text in Markdown: it is text there, never markup."""
+"""Writes foreign text into Markdown so that it is never interpreted as markup."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 
 
 def fenced(text: str, kind: str) -> str:
-    """A block of code; its fence is longer than any in the text."""
+    """A block of code, whose fence is longer than any fence in the text."""
     longest = max((len(found) for found in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{kind}\n{text}\n{fence}"
 
 
 def cell(text: str) -> str:
-    """Text that cannot be markup or end a cell of a table."""
+    """The text escaped, so that it cannot be markup or end a cell of a table."""
     return re.sub(r"([\\`*_{}\[\]<>|#!@])", r"\\\1", " ".join(text.split()))

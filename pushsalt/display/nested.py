@@ -1,6 +1,6 @@
-"""A function's return as indented text, after Salt's ``nested``: ``key: value``, ``- item``, blocks of lines.
+"""A function's return as indented text, like that of Salt's outputter ``nested``.
 
-Keys are sorted, as there.
+It consists of ``key: value``, ``- item`` and blocks of lines, with sorted keys.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ STEP = 4
 
 
 def lines(value: Any, indent: int = 0) -> list[Line]:
-    """The lines that show ``value``, each ``indent`` columns in."""
+    """The lines for ``value``, indented by ``indent`` columns."""
     short = inline(value)
     if short is not None:
         return [line(short, indent=indent)]
@@ -42,7 +42,7 @@ def _from_source(text: str) -> str:
 
 
 def inline(value: Any) -> Span | None:
-    """``value`` on one line, or None if it needs several."""
+    """``value`` in one line, or None if it needs several."""
     match value:
         case str():
             return None if "\n" in value.rstrip("\n") else Span(value.rstrip("\n"))

@@ -1,7 +1,7 @@
 """A plan as Markdown, for the comment of a pull request, and as one HTML file.
 
-``shown``: id -> the plan of a target as data, or its error, as ``plan --out json`` has them. Alike targets are
-together.
+``shown``: id -> the plan of a target as data, or its error, as ``plan --out json`` has them. Targets with equal plans
+are shown together.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any, Final
 from pushsalt.display.forecast import WORDS, parts
 from pushsalt.display.markdown import cell, fenced
 
-#: Characters of a comment on GitHub.
+#: Maximum characters of a comment on GitHub.
 LIMIT: Final = 65_536
 _LEFT: Final = 600
-#: Most ids that are named in a row.
+#: Maximum number of ids that are named in a row.
 _IDS: Final = 8
 
 
 def groups(shown: Mapping[str, Any]) -> list[tuple[list[str], Any]]:
-    """Ids whose plans are alike, with that plan; those with most to say first."""
+    """Ids with equal plans, and their plan; errors and plans with most changes first."""
     found: dict[str, tuple[list[str], Any]] = {}
     for id, plan in shown.items():
         key = json.dumps(plan, sort_keys=True, default=repr)
@@ -51,7 +51,7 @@ def _named(ids: list[str]) -> str:
 
 
 def _trouble(plan: Any) -> str:
-    """Why a target has no plan."""
+    """The reason why a target has no plan."""
     error = plan.get("error") if isinstance(plan, Mapping) else None
     if isinstance(error, Mapping):
         return f"{error.get('kind')}: {error.get('message')}"
@@ -62,7 +62,9 @@ def _trouble(plan: Any) -> str:
 
 
 def markdown(shown: Mapping[str, Any], about: str, limit: int = LIMIT) -> str:
-    """A table of targets, then the states that change, folded. What is over the limit is left out, and said."""
+    """A table of targets, then the states with changes in folded sections. Text above the limit is left out, with a
+    note.
+    """
     together = groups(shown)
     rows = [f"### Plan: {cell(about)}", "", "| targets | will change | may change | unknown | no change |"]
     rows.append("|---|---|---|---|---|")
@@ -99,7 +101,7 @@ def _pieces(ids: list[str], plan: Any) -> Iterator[str]:
 
 
 def _body(state: Mapping[str, Any]) -> str:
-    """What is shown of one state."""
+    """The reasons, difference and comment of one state."""
     rows = [f"because of {function} {id}" for function, id, _ in map(parts, state["because"])]
     if state["diff"]:
         rows.append(state["diff"].rstrip("\n"))

@@ -1,4 +1,4 @@
-"""Problems of a target's states as styled lines, with highlighted reason, places and excerpts."""
+"""Problems of a target's states as styled lines; reason, places and excerpts have different styles."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pushsalt.display.style import Line, block, line
 
 #: A line of an excerpt: the mark of the line with the error, line number, text.
 _SOURCE: Final = re.compile(r"^(> |  )( *\d+ \|)(.*)$", re.DOTALL)
-#: Lines after the reason.
+#: Lines that follow the reason.
 _DETAIL: Final = re.compile(r"^(  (in|from) |hint: |rendered: |$)")
 
 
 def problem_lines(texts: Sequence[str], indent: int = 0) -> Iterator[Line]:
-    """The texts' lines; those of several lines have an empty one between them."""
+    """The lines of the texts; an empty line separates texts of several lines."""
     previous: list[Line] = []
     for text in texts:
         rows = list(_lines(text, indent))
@@ -26,7 +26,7 @@ def problem_lines(texts: Sequence[str], indent: int = 0) -> Iterator[Line]:
 
 
 def _lines(text: str, indent: int) -> Iterator[Line]:
-    reason, behind_empty = True, True  # the reason is all up to the first place or excerpt
+    reason, behind_empty = True, True  # the reason is the text before the first place or excerpt
     for spans in block(text, indent=indent):
         piece = spans[-1].text
         source = _SOURCE.match(piece)

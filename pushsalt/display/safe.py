@@ -17,11 +17,11 @@ UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI}{_HIDDEN}\ud800-\udfff]
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CRLF = re.compile("\r+\n")
 
-#: What the logs of CI services obey: commands at the beginning of a line, or anywhere in it.
+#: Commands that CI services execute when they are in a log: at the beginning of a line, or anywhere in it.
 _COMMAND = re.compile(r"(?m)^([^\S\n]*):(?=:)|#(?=#(?:\[|vso\[|teamcity\[))")
 _SERVICES = ("GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION")
 
-#: Characters that are escaped in one go.
+#: Number of characters that are escaped at a time.
 _PIECE = 64 * 1024
 
 #: Deeper nested values are shown as text, so that no program that reads the output recurses without limit.
@@ -29,9 +29,10 @@ DEPTH_LIMIT = 200
 
 
 def escape(text: str) -> str:
-    """``text`` with every character that a terminal could obey written out (``\\x1b``); tabs and newlines stay.
+    """``text`` in which characters that control terminals are replaced by escape sequences (``\\x1b``); tabs and
+    newlines stay.
 
-    On a CI service, so are the signs by which it knows commands in a log (``::set-output``, ``##vso[``).
+    On a CI service, the beginnings of its log commands (``::set-output``, ``##vso[``) are escaped too.
     """
     if text.isascii() and text.isprintable():
         return without_commands(text)
@@ -43,31 +44,33 @@ def escape(text: str) -> str:
 
 
 def without_commands(text: str) -> str:
-    """The text, on a CI service without signs by which it knows commands; those at the begin count as on a new line."""
+    """The text; on a CI service the beginnings of its log commands are escaped. The text counts as the begin of a
+    line.
+    """
     if ("::" in text or "##" in text) and has_commands(text):
         return _COMMAND.sub(lambda match: f"{match[1] or ''}\\x{ord(match[0][-1]):02x}", text)
     return text
 
 
 def has_commands(text: str) -> bool:
-    """Whether the log of the CI service that this runs on would obey something in the text."""
+    """Whether the CI service that this process runs on would execute a log command in the text."""
     return any(map(os.environ.get, _SERVICES)) and _COMMAND.search(text) is not None
 
 
 def one_line(text: str) -> str:
-    """Like ``escape``, with newlines written out too: for names and ids."""
+    """As ``escape``, with newlines escaped too: for names and ids."""
     return escape(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def _visible(match: re.Match[str]) -> str:
     code = ord(match[0])
-    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not UTF-8, as surrogateescape carries it
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not UTF-8, in the form of surrogateescape
         return f"\\x{code - 0xDC00:02x}"
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def unicode_escape(text: str) -> str:
-    """Escapes unsafe characters of a finished JSON or YAML document as ``\\uXXXX``, which both read inside quotes."""
+    """Escape unsafe characters of a complete JSON or YAML document as ``\\uXXXX``, which both read inside quotes."""
     text = UNSAFE.sub(lambda match: "".join(f"\\u{unit:04x}" for unit in _utf16_units(match[0])), text)
     return text.replace("##", "#\\u0023") if "##" in text and has_commands(text) else text
 
@@ -78,12 +81,12 @@ def _utf16_units(char: str) -> Iterable[int]:
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """``value`` in strict JSON's types only: dict with text keys, list, valid Unicode, int, finite float, bool, None.
+    """``value`` in the types of strict JSON: dict with text keys, list, valid Unicode, int, finite float, bool, None.
 
     Bytes are read as UTF-8 with replacement characters, and so are surrogates; NaN and infinities become the texts
-    ``NaN``, ``Infinity``, ``-Infinity``. Two keys that would be the same text stay two (``1`` and ``1 (int)``).
+    ``NaN``, ``Infinity``, ``-Infinity``. Keys that would become the same text stay different (``1`` and ``1 (int)``).
     """
-    kind = type(value)  # the common types first; others, and subclasses, below
+    kind = type(value)  # the common types first; others, and subclasses, follow
     if kind is str:
         return value if value.isascii() else _text(value)
     if kind is dict and depth <= DEPTH_LIMIT and _is_simple(value):
@@ -126,7 +129,7 @@ def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
 
 
 def named(value: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
-    """The items, each with a text for its key that no other has."""
+    """The items, each with a unique text for its key."""
     names: set[str] = set()
     taken = {key for key in value if isinstance(key, str)}
     for key, item in value.items():
@@ -142,7 +145,7 @@ def named(value: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def is_heavy(value: Any, longest: int, most: int) -> bool:
-    """Whether there is a text of more than ``longest`` characters in it, or more than ``most`` values."""
+    """Whether a value contains a text of more than ``longest`` characters, or more than ``most`` values."""
     waiting, seen = [value], 0
     while waiting:
         item = waiting.pop()
@@ -163,7 +166,7 @@ def is_heavy(value: Any, longest: int, most: int) -> bool:
 
 
 def slices(text: str | bytes, size: int) -> Iterator[str]:
-    """A long text as ``plain`` makes it, in pieces."""
+    """A long text, converted as by ``plain``, in pieces."""
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     for at in range(0, len(text), size):
         piece = text[at : at + size]

@@ -1,4 +1,6 @@
-"""State returns as text: only states that changed, would change or failed, with diffs and comments of failures."""
+"""State returns as text: by default states that changed, would change or failed, with diffs and comments of
+failures.
+"""
 
 from __future__ import annotations
 
@@ -22,24 +24,25 @@ OUTCOMES = {
 _RESULTS = {"failed": "False", "changed": "True", "pending": "None", "same": "True"}
 #: The state function of the return of an empty highstate (Salt's shape).
 _NO_STATES = "no.None"
-#: Changes that only repeat the state's name, by their key.
+#: Keys of changes whose value only repeats the state's name.
 _REPEATED = {"newfile": "new file", "cmd": ""}
 #: State modules whose changes are output of a command or query.
 _ANSWERING = ("cmd", "module", "http")
 _COMMAND_KEYS = {"pid", "retcode", "stdout", "stderr"}
-#: Most lines for all states of a target.
+#: Maximum number of lines for all states of a target.
 ROWS = 200_000
-#: Most lines for a single state, and for a diff, without -v or --full-diff.
+#: Maximum number of lines for a single state, and for a diff, without -v or --full-diff.
 LINE_LIMIT, DIFF_LIMIT = 200, 80
 
 
 @dataclass(frozen=True)
 class Detail:
-    """How much is shown. ``verbose``: number of -v; ``mode``: Salt's ``state_output``; empty: changes and failures.
+    """The settings for the shown details. ``verbose``: number of -v; ``mode``: Salt's ``state_output``; empty: changes
+    and failures.
 
-    ``unchanged``: Salt's ``state_verbose``, None if it is not set. ``tabular``: Salt's ``state_tabular``, for states of
-    which the mode leaves one line: a format, or true. ``exclude`` and ``terse``: results of which the mode ``filter``
-    shows nothing, and one line (``result_words``). Salt: output/highstate.py.
+    ``unchanged``: Salt's ``state_verbose``, None if it is not set. ``tabular``: Salt's ``state_tabular``, for states
+    that the mode shows in one line: a format, or true. ``exclude`` and ``terse``: results that the mode ``filter`` does
+    not show, and shows in one line (``result_words``). Salt: output/highstate.py.
     """
 
     verbose: int = 0
@@ -58,14 +61,14 @@ class Detail:
         return self.mode.startswith(("full", "terse", "mixed", "changes", "filter"))
 
     def shows(self, item: StateResult) -> bool:
-        """Whether anything of a state is shown."""
+        """Whether a state is shown."""
         result = _RESULTS[item.outcome]
         if self.mode.startswith("filter") and result in self.exclude and result not in self.terse:
             return False
         return self.everything or item.outcome != "same" or bool(item.warnings)
 
     def of(self, outcome: str) -> bool:
-        """Whether more than the title of a state with this outcome, and its warnings, is shown."""
+        """Whether a state with this outcome is shown with more than its title and warnings."""
         if self.mode.startswith("filter"):
             return _RESULTS[outcome] not in self.terse
         if self.mode.startswith("changes"):
@@ -73,7 +76,7 @@ class Detail:
         return not self.mode.startswith("terse") and (outcome == "failed" or not self.mode.startswith("mixed"))
 
     def cap(self, rows: list[Line], limit: int, indent: int) -> list[Line]:
-        """Not more lines than that, unless they were asked for."""
+        """The rows, cut to ``limit`` lines with a note, unless all were requested."""
         if self.verbose or self.full_diff or len(rows) <= limit:
             return rows
         left = len(rows) - limit
@@ -94,9 +97,9 @@ class StateResult:
     warnings: tuple[str, ...]
     duration: float | None
     salt: str = ""  # the version of real Salt, if the state ran Salt's own module
-    hint: str = ""  # an addition to the comment, for people
+    hint: str = ""  # an explanation for people, in addition to the comment
     tag: str = ""
-    value: Any = None  # the return itself
+    value: Any = None  # the unparsed return
 
 
 def result_words(value: Any) -> frozenset[str]:
@@ -164,7 +167,7 @@ def _number(value: Any) -> float | None:
 
 
 def answers(results: list[StateResult]) -> Iterator[str]:
-    """The output of commands, functions and queries among the states."""
+    """The outputs of states that run commands, functions and queries."""
     for item in results:
         if item.function.partition(".")[0] in _ANSWERING:
             shown = item.changes
@@ -182,7 +185,7 @@ def counts(results: list[StateResult]) -> list[Span]:
 
 
 def body(results: list[StateResult], detail: Detail = Detail()) -> list[Line]:
-    """The lines below a target's title. Those without changes show with ``-vv`` or some modes only."""
+    """The lines below a target's title. States without changes are only shown with ``-vv`` or some modes."""
     shown = [item for item in results if detail.shows(item)]
     word_width = max((len(OUTCOMES[item.outcome][0]) for item in shown), default=0)
     function_width = min(max((len(item.function) for item in shown), default=0), 24)
@@ -216,7 +219,7 @@ def body(results: list[StateResult], detail: Detail = Detail()) -> list[Line]:
 
 def _origin(item: StateResult, verbose: int) -> Iterator[Span]:
     if item.salt:
-        yield Span(f"  by Salt {item.salt}'s own module", "dim")
+        yield Span(f" with Salt {item.salt}'s own module", "dim")
     if verbose and item.sls:
         yield Span(f"  {item.sls}", "dim")
     if verbose > 1 and item.duration is not None:
@@ -238,8 +241,9 @@ def _details(item: StateResult, indent: int, detail: Detail) -> Iterator[Line]:
 
 
 def _without_name(changes: Any, name: str) -> Any:
-    """Changes without the name, which is in the title: of ``{NAME: {directory: new}}`` the inner mapping, of
-    ``{newfile: NAME}`` a word."""
+    """Changes without the state's name, which is in the title: for ``{NAME: {directory: new}}`` the inner mapping, for
+    ``{newfile: NAME}`` a word.
+    """
     if not isinstance(changes, Mapping):
         return changes
     inner = changes.get(name)
@@ -252,10 +256,10 @@ def _without_name(changes: Any, name: str) -> Any:
 
 
 def change_lines(changes: Any, indent: int, detail: Detail = Detail()) -> Iterator[Line]:
-    """Changes as lines: a diff as a diff, ``old``/``new`` as ``old -> new``, other values as nested text."""
+    """Changes as lines: a diff coloured, ``old``/``new`` as ``old -> new``, other values as nested text."""
     if not isinstance(changes, Mapping):
         yield from nested.lines(changes, indent)
-    elif set(changes) == _COMMAND_KEYS:  # the changes of cmd.run, without uninformative ones
+    elif set(changes) == _COMMAND_KEYS:  # the changes of cmd.run, without those that say nothing
         said = {key: changes[key] for key in ("retcode", "stdout", "stderr") if changes[key] not in (0, "", None)}
         yield from nested.lines(said, indent) if said else ()
     elif set(changes) == {"old", "new"}:

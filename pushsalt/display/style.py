@@ -1,7 +1,7 @@
 """Lines of styled text, drawn with colours on a terminal and as plain text elsewhere.
 
-Outputters build lines of spans from *raw* text. ``draw`` is the only place where text is converted for a terminal, so
-it is the only place that must escape it. There is no markup that data could imitate.
+Outputters build lines of spans from *raw* text. ``draw`` is the only function that converts text for a terminal, so
+only this function must escape it. Spans have no markup syntax that data could imitate.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ STYLES = {
 
 
 class Span(NamedTuple):
-    """A piece of one line. ``text`` is raw; newlines in it are written out."""
+    """A part of a line. ``text`` is raw; newlines in it are shown as escape sequences."""
 
     text: str
     style: str = ""
@@ -50,7 +50,7 @@ def block(text: str, style: str = "", indent: int = 0) -> list[Line]:
 
 
 def _split(text: str) -> list[str]:
-    # Not splitlines(): a form feed or U+2028 in data is no end of a line for us, it gets escaped.
+    # Not splitlines(): a form feed or U+2028 in data does not end a line, but is escaped.
     pieces = text.replace("\r\n", "\n").split("\n")
     while len(pieces) > 1 and not pieces[-1].strip():
         pieces.pop()

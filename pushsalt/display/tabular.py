@@ -8,7 +8,7 @@ from typing import Any
 
 def row(tabular: bool | str, function: str, name: str, ret: Mapping[str, Any], *, timed: bool = True) -> str:
     """The row. ``tabular``: Salt's format, ``{1}`` is the name, ``{2}`` and ``{3}`` the function, ``{4}`` the result,
-    ``{6}`` the whole return; or true, for Salt's own. ``timed``: begin and duration, where they are known.
+    ``{6}`` the whole return; or true, for Salt's own. ``timed``: with begin and duration, if the return has them.
     """
     module, _, short = function.partition(".")
     found = ret.get("result")

@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from pushsalt.display.safe import DEPTH_LIMIT
 
-#: Lines and characters of one return, or of one state, that are shown.
+#: Limits of the shown lines and characters, for one return or one state.
 LINES: Final = 50_000
 CHARS: Final = 4 * 1024 * 1024
 _ALL: Final = "--out json shows all"
 
 
 def trimmed(value: Any, lines: int = LINES, chars: int = CHARS) -> Any:
-    """The value itself when it is not too much to be read, else a copy that ends early."""
+    """The value itself if it is within the limits, else a shortened copy with a note."""
     return value if _fits(value, lines, chars) else _Cut(lines, chars).value(value, 0)
 
 

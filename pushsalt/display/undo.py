@@ -1,4 +1,4 @@
-"""What an undo does, or did, as text."""
+"""The steps of an undo, planned or done, as text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORDS: Final = {
 
 
 def lines(data: Mapping[str, Any], detail: Detail, accept_drift: bool = False) -> Iterator[Line]:
-    """``data``: id -> what ``planning.undoing`` says of it, or an error."""
+    """The lines of the report. ``data``: id -> the result of ``planning.undoing`` for it, or an error."""
     for id, undo in data.items():
         yield line((id, "title"))
         if "error" in undo:
@@ -29,7 +29,7 @@ def lines(data: Mapping[str, Any], detail: Detail, accept_drift: bool = False) -
         for each in undo["files"]:
             yield from _file(each, detail, accept_drift)
         if not undo["files"]:
-            yield line(("nothing of this job was kept here", "dim"), indent=2)
+            yield line(("this target has no stored files of the job", "dim"), indent=2)
         for each in undo["not_undone"]:
             function, _, name = parts(each["tag"])
             yield line(("not undone: ", "bad"), f"{function} {name}: {each['why']}", indent=2)
@@ -44,7 +44,7 @@ def _file(each: Mapping[str, Any], detail: Detail, accept_drift: bool) -> Iterat
         return
     yield line((f"{words} ", style), told + (f": {each['comment']}" if each["comment"] else ""), indent=2)
     if each.get("result") is None and each["drift"]:
-        then = "which is lost then" if accept_drift else "so it stays (--accept-drift)"
-        yield line((f"it has been changed since the job, {then}", "bad"), indent=6)
+        then = "and that change is lost" if accept_drift else "so it stays (--accept-drift)"
+        yield line((f"it was changed after the job, {then}", "bad"), indent=6)
     if each["diff"] and "result" not in each:
         yield from detail.cap([*diff_lines(each["diff"], 6)], DIFF_LIMIT, 6)

@@ -1,14 +1,14 @@
-"""Pillar from elsewhere: one file per source, named like the key under ``ext_pillar`` in the configuration.
+"""External pillars: one file per source, named like its key under ``ext_pillar`` in the configuration.
 
-A source has ``ext_pillar(minion_id, pillar, ...)``, as Salt's have, so that users' own work unchanged::
+A source has the function ``ext_pillar(minion_id, pillar, ...)``, as in Salt, so that users' sources work unchanged::
 
     ext_pillar:
       - cmd_yaml: cat /etc/pillar.yaml             ext_pillar(id, pillar, "cat /etc/pillar.yaml")
       - stack: [/a.cfg, /b.cfg]                    ext_pillar(id, pillar, "/a.cfg", "/b.cfg")
       - http_json: {url: "https://...", key: x}    ext_pillar(id, pillar, url="https://...", key="x")
 
-One that has a parameter ``outside`` gets an ``Outside`` by it. Users' own, from ``_pillar`` folders, find Salt's
-``__opts__``, ``__grains__``, ``__salt__`` and ``__pillar__`` among their globals.
+A source with a parameter ``outside`` gets an ``Outside`` in it. Users' sources, from ``_pillar`` folders, have Salt's
+``__opts__``, ``__grains__``, ``__salt__`` and ``__pillar__`` as globals.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Outside:
         done = self.run(argv)
         if done.code and not done.out.strip():
             said = done.err.decode("utf-8", "replace").strip()
-            raise OSError(f"the command ended with code {done.code}: {said or 'it said nothing'}")
+            raise OSError(f"the command ended with code {done.code}: {said or 'no output'}")
         return done.out
 
 
@@ -78,7 +78,7 @@ def find_source(name: str, folders: Sequence[Path] = (), outside: Outside | None
 
 
 def _named(function: ExtPillar, minion_id: str, pillar: dict[str, Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Wraps a user's source: its exceptions get the file's name."""
+    """Wrap a user's source, so that its exceptions name the file."""
     from pushsalt.plugins import blamed
 
     try:
@@ -92,7 +92,7 @@ def _named(function: ExtPillar, minion_id: str, pillar: dict[str, Any], /, *args
 class SourceFunctions(Mapping[str, Callable[..., Any]]):
     """``__salt__`` of users' sources: as on Salt's master, ``cmd.*`` runs on the controller.
 
-    Of other modules, it has the functions that need no target.
+    It also has the functions of other modules that do not need a target.
     """
 
     def __init__(self, outside: Outside) -> None:

@@ -17,4 +17,4 @@ def ext_pillar(minion_id: str, pillar: dict[str, Any], command: str, *, outside:
     try:
         return json.loads(output) if output.strip() else {}
     except ValueError as exc:
-        raise ValueError(f"the output of {command} is no JSON: {exc}") from None
+        raise ValueError(f"the output of {command} is not JSON: {exc}") from None

@@ -1,6 +1,7 @@
-"""Files as values: ``root_dir/hosts/<id>/a/b`` is the pillar ``a:b``, over ``root_dir/nodegroups/<group>/…``.
+"""Files as values: ``root_dir/hosts/<id>/a/b`` is the pillar ``a:b``, merged over ``root_dir/nodegroups/<group>/…``.
 
-A relative ``root_dir`` counts from each of the ``pillar_roots`` of the ``pillarenv``. Salt: salt.pillar.file_tree.
+A relative ``root_dir`` is resolved below each of the ``pillar_roots`` of the ``pillarenv``. Salt:
+salt.pillar.file_tree.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def _roots(root_dir: str, outside: Outside) -> list[Path]:
 
 
 def _tree(folder: Path, inside: str, follow: bool, value: Any) -> dict[str, Any]:
-    """A folder's files and folders by name. What is neither (a device, a FIFO) is left out."""
+    """A folder's files and folders by name. Other entries (devices, FIFOs) are left out."""
     found: dict[str, Any] = {}
     for path in sorted(folder.iterdir()):
         if path.is_dir():

@@ -37,8 +37,8 @@ log = logging.getLogger(__name__)
 def ext_pillar(minion_id: str, pillar: dict[str, Any], *repos: Any, outside: Outside) -> dict[str, Any]:
     """``repos``: ``BRANCH URL``, or a mapping of that to the remote's options.
 
-    Raises ConfigError for options that cannot hold, GitError for a remote that cannot be read, and StateError with all
-    that is wrong with a tree.
+    Raises ConfigError for invalid options, GitError for a remote that cannot be read, and StateError with all errors of
+    a tree.
     """
     from pushsalt.fileserver.trees import PillarTree
 
@@ -70,7 +70,7 @@ def ext_pillar(minion_id: str, pillar: dict[str, Any], *repos: Any, outside: Out
 
 
 class _Root:
-    """One remote's tree in the pillar environment that it is."""
+    """The tree of a remote as the pillar environment that it provides."""
 
     def __init__(self, remote: Remote, tree: CommitTree, env: str) -> None:
         self.remote = remote
@@ -91,7 +91,7 @@ class _Root:
 
 
 class _Overlay:
-    """File server backend over some roots that share an environment: the first that has a file wins."""
+    """File server backend of several roots of the same environment: the first root that has a file wins."""
 
     def __init__(self, env: str, roots: list[_Root]) -> None:
         self._env = env
@@ -119,7 +119,7 @@ def _root(remotes: Remotes, remote: Remote, opts: Mapping[str, Any]) -> _Root | 
     if found is None and remote.fallback:
         found = remotes.resolve(remote, remote.fallback)
     if found is None:
-        log.error("git_pillar: %s has no branch or tag %s: it is left out", remote.shown, ref)
+        log.error("git_pillar: %s has no branch or tag %s: it is not used", remote.shown, ref)
         return None
     if remote.branch == ANY_ENV and remote.all_saltenvs is not None:
         env = now
@@ -131,6 +131,6 @@ def _root(remotes: Remotes, remote: Remote, opts: Mapping[str, Any]) -> _Root | 
         env = str(opts.get("pillarenv") or opts.get("saltenv") or opts.get("git_pillar_base") or "base")
     tree = CommitTree(remotes, *found, remote.limit)
     if remote.root and not tree.is_folder(remote.root):
-        log.error("git_pillar: %s has no folder %s: it is left out", tree.label, remote.root)
+        log.error("git_pillar: %s has no folder %s: it is not used", tree.label, remote.root)
         return None
     return _Root(remote, tree, env)

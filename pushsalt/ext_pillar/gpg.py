@@ -1,6 +1,6 @@
 """Decrypts the PGP messages in the pillar compiled so far: ``gpg: {}``. Salt: salt.pillar.gpg.
 
-Sources after it get decrypted values. The keys are those of the renderer ``gpg`` (``gpg_keydir``).
+Later sources get decrypted values. The keys are those of the renderer ``gpg`` (``gpg_keydir``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""JSON from a web server: ``%s`` in the URL is the target's id; with ``with_grains`` ``<os>`` is its grain ``os``.
+"""JSON from a web server. ``%s`` in the URL is replaced by the target's id and, with ``with_grains``, ``<os>`` by its
+grain ``os``.
 
 Salt: salt.pillar.http_json. A user and password in the URL are sent as basic authentication and never shown.
 """
@@ -16,7 +17,7 @@ from typing import Any, Final
 from pushsalt.ext_pillar import Outside
 from thin.utils.data import traverse_dict_and_list
 
-#: Seconds, bytes.
+#: Time limit in seconds, and maximum size in bytes.
 TIMEOUT: Final = 60.0
 MAX_SIZE: Final = 64 * 1024 * 1024
 
@@ -36,17 +37,17 @@ def _grain(name: str, outside: Outside) -> str:
 
 
 def fetch(url: str) -> Any:
-    """The JSON behind a URL. Raises OSError or ValueError that names it, without user and password."""
+    """The JSON data at a URL. Raises OSError or ValueError, with the URL without user and password."""
     parts = urllib.parse.urlsplit(url)
     place = parts._replace(netloc=parts.netloc.rpartition("@")[2])
     shown = urllib.parse.urlunsplit(place._replace(query="", fragment=""))
     if parts.scheme not in ("http", "https"):
-        raise ValueError(f"{shown}: only http and https can be asked")
+        raise ValueError(f"{shown}: only http and https are supported")
     headers = {"Accept": "application/json"}
     if parts.username is not None:
         user, password = (urllib.parse.unquote(text or "") for text in (parts.username, parts.password))
         headers["Authorization"] = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
-    opener = urllib.request.OpenerDirector()  # build_opener would open files and ftp too
+    opener = urllib.request.OpenerDirector()  # build_opener would also open files and ftp
     for handler in (
         urllib.request.ProxyHandler,
         urllib.request.HTTPHandler,
@@ -69,7 +70,7 @@ def fetch(url: str) -> Any:
     try:
         return json.loads(content)
     except ValueError as exc:
-        raise ValueError(f"{shown}: no JSON: {exc}") from None
+        raise ValueError(f"{shown}: the answer is not JSON: {exc}") from None
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):

@@ -25,5 +25,5 @@ def groups_of(outside: Outside) -> list[str]:
             if outside.matches(str(name), "nodegroup"):
                 found.append(str(name))
         except UsageError as exc:
-            log.error("the nodegroup %r is left out: %s", name, exc.message)
+            log.error("the nodegroup %r is not used: %s", name, exc.message)
     return found

@@ -1,6 +1,6 @@
 """Pillar ``ssh_ca`` with the data of the project's SSH CA (``pushsalt ca``) for a machine, for formulas/ssh_ca.
 
-The environment is the pillar's ``ssh_ca:env``; a machine without one gets nothing. ``root`` is the fingerprint of the
+The environment is the pillar's ``ssh_ca:env``; a machine without one gets no data. ``root`` is the fingerprint of the
 root key, which must have signed the manifest::
 
     ext_pillar:
@@ -29,7 +29,7 @@ _known: dict[tuple[str, str, str], tuple[Any, Folder, dict[str, Any]]] = {}
 def ext_pillar(
     minion_id: str, pillar: dict[str, Any], dir: str = "ca", root: str = "", *, outside: Outside
 ) -> dict[str, Any]:
-    """``dir`` counts from the folder of the configuration."""
+    """``dir`` is relative to the folder of the configuration."""
     settings = pillar.get("ssh_ca")
     env = settings.get("env") if isinstance(settings, dict) else None
     if not env:
@@ -40,7 +40,7 @@ def ext_pillar(
     try:
         folder, common = _common(path, root, str(env))
         return {"ssh_ca": {**common, "host_certificates": host_certificates(folder, str(env), minion_id)}}
-    except (CaError, UsageError) as exc:  # the formula's own states fail by it, not all others of the machine
+    except (CaError, UsageError) as exc:  # so the formula's states fail, and not all states of the machine
         return {"ssh_ca": {"trouble": f"{exc.message} ({exc.hint})"}}
 
 
@@ -54,7 +54,7 @@ def _common(path: Path, root: str, env: str) -> tuple[Folder, dict[str, Any]]:
         if found is None or found[0] != stamps:
             folder = Folder(path, root)
             found = _known[key] = (stamps, folder, for_environment(folder, env))
-        found[1].current()  # the signature may have ended meanwhile
+        found[1].current()  # the signature may have expired meanwhile
         return found[1], found[2]
 
 

@@ -105,7 +105,7 @@ def _strategy(value: Any, path: str) -> str:
 
 
 def _clean(value: Any) -> Any:
-    """A value that is merged with no other, without its strategies."""
+    """A value without strategies, for one that is not merged with another."""
     if isinstance(value, dict):
         return {key: _clean(item) for key, item in value.items() if key != "__"}
     if isinstance(value, list) and value and isinstance(value[0], dict) and "__" in value[0]:

@@ -13,19 +13,21 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-#: Number of files, and bytes, to hash from which on the cache is read.
+#: The cache is read if at least this number of files, or of bytes, must be hashed.
 MANY_FILES: Final = 200
 MANY_BYTES: Final = 16 * 1024 * 1024
 #: Seconds in which a file can change twice with the same times.
 RACY: Final = 3.0
-#: Most entries of the cache; beyond that, only entries that this process has used are kept.
+#: Limit of entries in the cache; above it, only entries that this process has used are kept.
 LIMIT: Final = 100_000
 
 Key = tuple[Any, ...]
 
 
 class Digests:
-    """``known(key)``, ``add(key, status, digest)``; ``keep_in`` sets the cache, ``keep`` writes new entries to it."""
+    """Digests by key: ``get(key, status)``, ``add(key, status, digest)``; ``keep_in`` sets the cache, ``keep`` writes
+    new entries to it.
+    """
 
     def __init__(self) -> None:
         self._known: dict[Key, str] = {}
@@ -40,7 +42,7 @@ class Digests:
         if cache_dir != self._cache_dir:
             self._cache_dir, self._kept = cache_dir, None
 
-    def known(self, key: Key, status: os.stat_result) -> str | None:
+    def get(self, key: Key, status: os.stat_result) -> str | None:
         """The digest of a file with this key, or None."""
         found = self._known.get(key)
         if found is not None:

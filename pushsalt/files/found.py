@@ -24,7 +24,7 @@ class FileServerError(StateError):
 
 
 class FoundFile(Protocol):
-    """A file that a backend found. ``rel`` is its path below the root, ``path`` names it to people.
+    """A file that a backend found. ``rel`` is its path below the root, ``path`` is its name in messages.
 
     It may have a ``limit``: the only renderers that it may use (``pushsalt.trust.Limit``).
     """
@@ -49,7 +49,7 @@ class FoundFile(Protocol):
 
 @dataclass(frozen=True)
 class Listing:
-    """All paths of a saltenv, relative to its roots, sorted. ``links``: path -> where the link points, as written."""
+    """All paths of a saltenv, relative to its roots, sorted. ``links``: path -> destination of the link, as written."""
 
     files: Sequence[str] = ()
     dirs: Sequence[str] = ()
@@ -97,7 +97,7 @@ class DiskFile:
             raise FileServerError(f"{self.path} cannot be read: {exc.strerror}") from None
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise FileServerError(f"{self.path} is no regular file any more")
+            raise FileServerError(f"{self.path} is no longer a regular file")
         return os.fdopen(descriptor, "rb")
 
     def read(self) -> bytes:
@@ -112,19 +112,19 @@ class DiskFile:
 
     def digest(self, hash_type: str = "sha256") -> str:
         key = key_of(self.path, hash_type, self.status)
-        known = digest_cache.known(key, self.status)
-        if known is None:
+        digest = digest_cache.get(key, self.status)
+        if digest is None:
             hasher = hashlib.new(hash_type, usedforsecurity=False)
             with self.open() as stream:
                 while chunk := stream.read(1024 * 1024):
                     hasher.update(chunk)
-            known = hasher.hexdigest()
-            digest_cache.add(key, self.status, known)
-        return known
+            digest = hasher.hexdigest()
+            digest_cache.add(key, self.status, digest)
+        return digest
 
 
 def disk_file(path: str, rel: str) -> DiskFile | None:
-    """The regular file at ``path``, through links; None for anything else."""
+    """The regular file at ``path``, also through links; None if it is anything else."""
     try:
         status = os.stat(path)  # noqa: PTH116 - for speed
     except (OSError, ValueError):

@@ -49,7 +49,8 @@ class SlsFile(NamedTuple):
 
 
 class FileServer:
-    """The files of ``opts['file_roots']`` and the other backends. For pillar, give ``pillar_roots`` as ``file_roots``.
+    """The files of ``opts['file_roots']`` and the other backends. For pillar, ``opts`` has ``pillar_roots`` as
+    ``file_roots``.
 
     ``find`` reads the disk each time; the revisions of git remotes are fixed. Listings are cached: make a new
     FileServer for each run.
@@ -72,9 +73,9 @@ class FileServer:
 
         ``__env__``, which stands for any saltenv, is included. The order decides how top files are merged.
         """
-        known = {saltenv for backend in self._backends for saltenv in backend.envs()}
-        first = [saltenv for saltenv in self._configured if saltenv in known]
-        return first + sorted(known.difference(first))
+        existing = {saltenv for backend in self._backends for saltenv in backend.envs()}
+        first = [saltenv for saltenv in self._configured if saltenv in existing]
+        return first + sorted(existing.difference(first))
 
     def configured_envs(self) -> list[str]:
         """The saltenvs of the configuration, without those that come from branches and tags of remotes."""
@@ -84,8 +85,8 @@ class FileServer:
     def find(self, path: str, saltenv: str = "base") -> FoundFile | None:
         """The file of ``salt://path`` in a saltenv, from the first backend and root that has it.
 
-        ``path`` may be a URL with ``?saltenv=``, which wins. None if it does not exist, is not a regular file, or is
-        outside of the tree.
+        ``path`` may be a URL with ``?saltenv=``, which overrides ``saltenv``. None if it does not exist, is not a
+        regular file, or is outside of the tree.
         """
         path, saltenv = parse_url(path, saltenv)
         clean = clean_path(path)

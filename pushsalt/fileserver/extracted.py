@@ -41,8 +41,10 @@ def extract_plugins(files: FileServer, config: Config) -> Path | None:
                     if limit is None or limit.runs_python:
                         found[path] = file.read()
                     else:
-                        log.warning("%s is not loaded, it would run here: %s", file.path, limit.hint(PYTHON))
-            except StateError as exc:  # a remote without a copy, which was reported before
+                        log.warning(
+                            "%s is not loaded, since it would run on the controller: %s", file.path, limit.hint(PYTHON)
+                        )
+            except StateError as exc:  # the remote has no copy in the cache, which was reported before
                 log.debug("plug-ins in _%s are left out: %s", kind, exc.message)
     if not found:
         return None
@@ -58,6 +60,6 @@ def extract_plugins(files: FileServer, config: Config) -> Path | None:
                 write_atomic(place, data)
     except OSError as exc:
         raise ConfigError(
-            f"plug-ins of git remotes cannot be kept in {top}: {exc}", hint="check who owns that folder"
+            f"plug-ins of git remotes cannot be stored in {top}: {exc}", hint="check the owner of that folder"
         ) from None
     return top

@@ -22,7 +22,7 @@ class Ignored:
                 self._patterns.append(re.compile(pattern))
             except re.error as exc:
                 raise ConfigError(
-                    f"file_ignore_regex: {pattern!r} is no regular expression: {exc}", hint="correct the pattern"
+                    f"file_ignore_regex: {pattern!r} is not a regular expression: {exc}", hint="correct the pattern"
                 ) from None
         globs = _texts(opts.get("file_ignore_glob"))
         # One expression for all globs, since a listing tests each of its paths.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pushsalt.fileserver import FileServer
     from pushsalt.render.context import RenderContext
 
-#: Renders, or returns the memoized result: ``Minion.once``.
+#: The type of ``Minion.once``, which renders, or returns the memoized result.
 Once = Callable[[Level[Any], Any, Callable[[], Any]], Any]
 
 

@@ -1,6 +1,6 @@
 """Adds and removes remotes in a ``pushsalt.yaml``, line by line, so that comments and order are kept.
 
-After each change the text is parsed again; if the result is not the wanted one, nothing is written.
+After each change the text is parsed again. It is only written if it has the expected data.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KEY = "gitfs_remotes"
 
 
 def add_remote(path: Path, url: str, options: dict[str, str | list[str]]) -> None:
-    """Append a remote with its options, and ``git`` to ``fileserver_backend`` when it is not there.
+    """Append a remote with its options, and ``git`` to ``fileserver_backend`` if it is missing.
 
     Raises ConfigError.
     """
@@ -74,22 +74,20 @@ def remove_remote(path: Path, is_it: Callable[[str], bool]) -> str:
             changed = "".join(lines[:first] + lines[last + 1 :])
         _write(path, text, changed, wanted)
         return url
-    raise ConfigError(f"{path} has no such remote in `{KEY}`", hint="`pushsalt formula list` shows what there is")
+    raise ConfigError(f"{path} has no such remote in `{KEY}`", hint="`pushsalt formula list` shows the remotes")
 
 
 def _write(path: Path, text: str, changed: str, wanted: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     target = wanted(_load(text, path))
     top = yaml.compose(text, Loader=yaml.SafeLoader)
-    if isinstance(top, yaml.MappingNode) and top.flow_style:  # JSON: there are no lines to keep
+    if isinstance(top, yaml.MappingNode) and top.flow_style:  # JSON: comments and line order cannot be kept
         changed = yaml.safe_dump(target, sort_keys=False, allow_unicode=True)
     try:
         same = _load(changed, path) == target
     except ConfigError:
         same = False
     if not same:
-        raise ConfigError(
-            f"{path} is written in a way that cannot be edited here", hint=f"change `{KEY}` in it by hand"
-        )
+        raise ConfigError(f"the form of {path} cannot be edited by this command", hint=f"edit `{KEY}` in it yourself")
     mode = path.stat().st_mode & 0o777
     write_atomic(path.resolve(), changed.encode(), mode)
 
@@ -98,9 +96,9 @@ def _load(text: str, path: Path) -> dict[str, Any]:
     try:
         data = yaml.safe_load(text)
     except yaml.YAMLError as exc:
-        raise ConfigError(f"{path} is no YAML: {exc}", hint="correct it first") from None
+        raise ConfigError(f"{path} is not valid YAML: {exc}", hint="correct it first") from None
     if not isinstance(data, dict | None):
-        raise ConfigError(f"{path} is no mapping of options", hint="correct it first")
+        raise ConfigError(f"{path} is not a mapping of options", hint="correct it first")
     return dict(data or {})
 
 
@@ -115,7 +113,7 @@ def _value(text: str, key: str) -> yaml.Node | None:
 
 
 def _with_item(text: str, key: str, item: str) -> str:
-    """The text with one item more at the end of a list; ``item`` is indented by two."""
+    """The text with an additional item at the end of a list; ``item`` is indented by two."""
     node = _value(text, key)
     if node is None:
         return f"{_ended(text)}{key}:\n{item}"
@@ -144,7 +142,7 @@ def _with_value(text: str, key: str, value: str) -> str:
     start, end = node.start_mark, node.end_mark
     after = text[end.index :]
     if isinstance(node, yaml.CollectionNode) and not node.flow_style:
-        # A block ends where the next thing begins: at the start of a line.
+        # A block ends at the begin of a line, where the next node begins.
         lines = text.splitlines(keepends=True)
         after = "\n" + "".join(lines[_end_line(node) + 1 :])
     head = text[: start.index]
@@ -154,7 +152,7 @@ def _with_value(text: str, key: str, value: str) -> str:
 
 
 def _end_line(node: yaml.Node) -> int:
-    """The last line of a node: where its last scalar ends."""
+    """The last line of a node, which is the line of its last scalar's end."""
     if isinstance(node, yaml.SequenceNode) and node.value and not node.flow_style:
         return max(_end_line(child) for child in node.value)
     if isinstance(node, yaml.MappingNode) and node.value and not node.flow_style:
@@ -172,6 +170,6 @@ def _flat(value: str | list[str]) -> str:
 
 
 def _scalar(value: str) -> str:
-    """A text as YAML, plain where it can be."""
+    """A text as a YAML scalar, without quotes if possible."""
     odd = not value or ": " in value or " #" in value or value.endswith(":")
     return json.dumps(value) if odd or yaml.safe_load(value) != value else value

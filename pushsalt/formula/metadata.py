@@ -27,7 +27,7 @@ _NOT_STATES = ("test/", "tests/", "docs/", ".", "bin/", "_")
 
 @dataclass(frozen=True)
 class Formula:
-    """One formula. ``states``: SLS name -> the first comment line, if any. ``pillar``: key -> files that read it."""
+    """One formula. ``states``: SLS name -> the first comment line, or "". ``pillar``: key -> files that read it."""
 
     name: str
     version: str
@@ -52,7 +52,7 @@ class Formula:
 
 
 def describe(source: Source, *, whole: bool = True) -> Formula:
-    """Read the metadata; with ``whole`` false, only those for lists. Raises GitError."""
+    """Read the metadata of a formula; without ``whole`` only the fields for lists of formulas. Raises GitError."""
     metadata = _metadata(source.text("FORMULA"))
     name = str(metadata.get("name") or source.name.removesuffix("-formula"))
     version = _version(source, metadata)
@@ -76,7 +76,7 @@ def describe(source: Source, *, whole: bool = True) -> Formula:
                 if path not in pillar[key]:
                     pillar[key].append(path)
         own_files = pillar.get(path.split("/")[0], [])
-        if _OWN_KEY.search(code) and path not in own_files:  # the formula's own name, however it is spelt there
+        if _OWN_KEY.search(code) and path not in own_files:  # the formula's own name, in any spelling
             pillar[path.split("/")[0]] = [*own_files, path]
     own = {sls.split(".")[0] for sls in states}
     listed = metadata.get("dependencies") or metadata.get("requires") or []
@@ -104,7 +104,7 @@ def _metadata(text: str) -> dict[str, Any]:
 
 
 def _version(source: Source, metadata: dict[str, Any]) -> str:
-    """The tag at the commit, else the version in FORMULA, which releases update, else VERSION."""
+    """The version: the tag at the commit, else that in FORMULA, which releases update, else that in VERSION."""
     found = source.tag or str(metadata.get("version") or "") or source.text("VERSION").strip().split("\n")[0]
     return found.removeprefix("v") if re.match(r"v[0-9]", found) else found
 

@@ -1,4 +1,6 @@
-"""A formula to start from: package, configuration and service, parameters by system, files that may be overridden."""
+"""The files of a new formula: package, configuration and service, parameters by system, files that can be
+overridden.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ _TOFS = """\
 FILES: Final = {
     "NAME/init.sls": "# Installs, configures and runs NAME.\ninclude:\n  - .package\n  - .config\n  - .service\n",
     "NAME/clean.sls": """\
-# Takes back what NAME does.
+# Removes what NAME installs.
 include:
   - .service.clean
   - .config.clean
@@ -135,7 +137,7 @@ NAME-config-clean-file-absent:
 """,
     "NAME/service/init.sls": "# Runs the service.\ninclude:\n  - .running\n",
     "NAME/service/running.sls": """\
-# Runs the service, anew when its configuration changes.
+# Runs the service, and restarts it when its configuration changes.
 {%- set tplroot = tpldir.split("/")[0] %}
 {%- set sls_config_file = tplroot ~ ".config.file" %}
 {%- from tplroot ~ "/map.jinja" import mapdata as NAME with context %}
@@ -179,7 +181,7 @@ NAME-mapdata-test-show:
 {%- endfor %}
 """,
     "pillar.example": """\
-# What may be set for NAME; the defaults are in NAME/parameters/.
+# Settings of NAME; the defaults are in NAME/parameters/.
 NAME:
   pkg:
     name: NAME
@@ -197,13 +199,13 @@ States that install, configure and run NAME.
 
 | state | |
 |---|---|
-| `NAME` | everything below |
+| `NAME` | all of the following |
 | `NAME.package` | the package |
 | `NAME.config` | its configuration |
 | `NAME.service` | its service |
-| `NAME.clean` | takes all of it back; each part has its own `clean` too |
+| `NAME.clean` | removes all of it; each part also has its own `clean` |
 
-`pillar.example` shows what may be set. Files of `NAME/files/default/` may be overridden by those of
+`pillar.example` shows the settings. Files of `NAME/files/default/` can be overridden by those of
 `NAME/files/<id, osfinger, os or os_family>/`.
 
     pushsalt check .
@@ -236,11 +238,15 @@ hosts:
 
 
 def scaffold(name: str, folder: Path) -> list[str]:
-    """Write it; the paths. Raises UsageError for a name that cannot be one, CommandError where something is already."""
+    """Write a new formula; returns the paths. Raises UsageError for an invalid name, CommandError if the folder is not
+    empty or cannot be written.
+    """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise UsageError(f"{name!r} cannot be a formula's name", hint="small letters, digits and _, as in an SLS name")
+        raise UsageError(
+            f"{name!r} is not a valid name of a formula", hint="small letters, digits and _, as in an SLS name"
+        )
     if folder.exists() and any(folder.iterdir() if folder.is_dir() else [folder]):
-        raise CommandError(f"{folder} is there already", hint="name another folder")
+        raise CommandError(f"{folder} exists and is not empty", hint="name another folder")
     today = datetime.date.today().isoformat()
     written = []
     try:

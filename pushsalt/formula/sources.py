@@ -1,4 +1,4 @@
-"""Where the formulas of a project are: git remotes at the revision in use, and folders of ``file_roots``."""
+"""The sources of a project's formulas: git remotes at the revision in use, and folders of ``file_roots``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _MAX = 4 * 1024 * 1024
 
 
 class Source(Protocol):
-    """One formula's files. ``revision`` is the commit in use, ``tag`` one that is there: empty for a plain folder.
+    """The files of a formula. ``revision`` is the commit in use, ``tag`` a tag of it; both are empty for a plain
+    folder.
 
     ``limit``: the renderers that it may use.
     """
@@ -77,7 +78,7 @@ class FolderSource:
 
 
 class RemoteSource:
-    """A git remote, as the saltenv base or its pillar environment has it."""
+    """A git remote, at the revision of the saltenv base or of its pillar environment."""
 
     def __init__(self, remotes: Remotes, remote: Any) -> None:
         """Raises GitError if it cannot be fetched."""

@@ -1,4 +1,4 @@
-"""Updates ``pushsalt.lock`` to the present revisions of the remotes, and reports the changes."""
+"""Updates ``pushsalt.lock`` to the current revisions of the remotes, and reports the changes."""
 
 from __future__ import annotations
 
@@ -39,16 +39,18 @@ class Move:
 
 @dataclass(frozen=True)
 class Update:
-    """What an update changes in the lock file: ``pins``: url -> ref -> commit; ``urls``: those that it keeps."""
+    """The changes of an update to the lock file. ``pins``: url -> ref -> commit; ``urls``: the remotes that stay in the
+    file.
+    """
 
     moves: list[Move]
-    #: the errors of single remotes, whose pins are kept
+    #: the errors of single remotes, whose pins stay
     troubles: list[str]
     pins: Mapping[str, Mapping[str, str]]
     urls: frozenset[str]
 
     def write(self, lock: LockFile) -> None:
-        """Raises ConfigError if there is no folder for a lock file."""
+        """Write the changes to the lock file. Raises ConfigError if there is no folder for one."""
         if self.pins or lock.exists:
             lock.replace(self.pins, self.urls)
 
@@ -56,8 +58,8 @@ class Update:
 def update(config: Config, remotes: Remotes, words: Sequence[str] = ()) -> tuple[list[Move], list[str]]:
     """Fetch the named remotes (a name, URL or repository), or all, and write the lock file.
 
-    Returns the changes, and the errors of single remotes, whose pins are kept. Raises ConfigError if there is no
-    remote, none of that name, or no folder for a lock file.
+    Returns the changes, and the errors of single remotes, whose pins stay. Raises ConfigError if there is no remote,
+    none of that name, or no folder for a lock file.
     """
     found = look(config, remotes, words)
     found.write(remotes.lock)
@@ -66,10 +68,10 @@ def update(config: Config, remotes: Remotes, words: Sequence[str] = ()) -> tuple
 
 def look(config: Config, remotes: Remotes, words: Sequence[str] = ()) -> Update:
     """As ``update``, but the lock file is not written."""
-    known = configured(config)
-    chosen = named(known, words)
+    configured_remotes = configured(config)
+    chosen = named(configured_remotes, words)
     if not chosen:
-        names = ", ".join(sorted({remote.shown for remote in known})) or "none"
+        names = ", ".join(sorted({remote.shown for remote in configured_remotes})) or "none"
         text = f"no git remote is named {' or '.join(words)}" if words else "no git remote is configured"
         raise ConfigError(text, hint=f"there are: {names}" if words else "pushsalt formula add NAME  adds a formula")
     lock = remotes.lock
@@ -80,7 +82,7 @@ def look(config: Config, remotes: Remotes, words: Sequence[str] = ()) -> Update:
     for remote in chosen:
         trouble = remotes.trouble(remote)
         if trouble is not None:
-            troubles.append(f"{remote.shown} stays where it is: {trouble.message}")
+            troubles.append(f"{remote.shown} is not updated: {trouble.message}")
             continue
         url = remote.address.url
         locked = dict(lock.refs(url) or {})
@@ -96,18 +98,18 @@ def look(config: Config, remotes: Remotes, words: Sequence[str] = ()) -> Update:
             if old != commit:
                 commits, files = _between(remotes, remote, old, commit) if old else ([], [])
                 moves.append(Move(remote.shown, name, old, commit, commits, files))
-    return Update(moves, troubles, pins, frozenset(remote.address.url for remote in known))
+    return Update(moves, troubles, pins, frozenset(remote.address.url for remote in configured_remotes))
 
 
 def _now(remotes: Remotes, remote: Remote, locked: dict[str, str]) -> dict[str, str | None]:
-    """Name in the lock file -> commit, of the refs that the options name and of those that are locked."""
+    """Name in the lock file -> current commit, for the refs that the options name and for those in the lock file."""
     mirror = remotes.mirror(remote)
     found: dict[str, str | None] = {}
     for ref in remote.named_refs():
         commit = mirror.commit(ref, remote.ref_types)
         if commit is None:
             found[f"refs/heads/{ref}"] = None
-        elif commit[0] != ref:  # a hash needs no lock
+        elif commit[0] != ref:  # a hash needs no pin
             found[commit[0]] = commit[1]
     for name in locked:
         kind = "tag" if name.startswith(TAGS) else "branch"

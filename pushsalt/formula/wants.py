@@ -1,4 +1,4 @@
-"""Which files of a git remote ask for renderers that it may not use: read, not rendered."""
+"""Finds files of a git remote that use renderers which the remote may not use, by reading, without rendering."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOT_READ: Final = ("test/", "tests/", "docs/", ".", "bin/")
 _TEMPLATES: Final = (".sls", ".jinja", ".j2", ".yaml", ".yml")
 #: ``template: py`` of a state, ``template='py'`` of a call.
 _TEMPLATE: Final = re.compile(r"""\btemplate['"]?\s*[:=]\s*['"]?([A-Za-z_]\w*)""")
-#: Former engines of Salt that are no renderers here.
+#: Former template engines of Salt that are not renderers of pushsalt.
 _OTHERS: Final = frozenset({"cheetah", "genshi"})
 _SHOWN: Final = 5
 
@@ -55,22 +55,22 @@ def wants(source: Source, root: str = "") -> list[Want]:
 def _in_file(path: str, inside: str, source: Source, limit: Limit) -> Iterable[Want]:
     if inside.startswith(PLUGINS) and inside.endswith(".py"):
         if not limit.runs_python:
-            yield Want(path, 1, PYTHON, "Python for this machine")
+            yield Want(path, 1, PYTHON, "Python for the controller")
     elif inside.endswith(_TEMPLATES) and not inside.startswith(_NOT_READ):
         text = source.text(path)
         if inside.endswith(".sls") and (pipe := pipe_of(text, "")):
             for stage in parse_pipe(pipe):
                 if stage.name not in limit.engines:
                     yield Want(path, 1, stage.name, f"#!{pipe.strip()}")
-        known = _OTHERS.union(plugins.names("renderers")) - limit.engines
+        renderers = _OTHERS.union(plugins.names("renderers")) - limit.engines
         for number, line in enumerate(text.splitlines() if "template" in text else (), 1):
             for engine in _TEMPLATE.findall(line.partition(" #")[0]):
-                if engine in known:
+                if engine in renderers:
                     yield Want(path, number, engine, f"template: {engine}")
 
 
 def texts(name: str, limit: Limit, found: Iterable[Want]) -> list[str]:
-    """One text for people for each renderer that is asked for."""
+    """One text for people for each renderer that is used."""
     by_renderer: dict[str, list[Want]] = {}
     for want in found:
         by_renderer.setdefault(want.renderer, []).append(want)
@@ -78,5 +78,5 @@ def texts(name: str, limit: Limit, found: Iterable[Want]) -> list[str]:
     for renderer, places in sorted(by_renderer.items()):
         more = f" and {len(places) - _SHOWN} more places" if len(places) > _SHOWN else ""
         where = ", ".join(map(str, places[:_SHOWN]))
-        texts.append(f"{name} asks for {renderer}, which it may not use, in {where}{more}; {limit.hint(renderer)}")
+        texts.append(f"{name} uses {renderer}, which it may not, in {where}{more}; {limit.hint(renderer)}")
     return texts

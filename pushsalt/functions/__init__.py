@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def decrypt_override(minion: Minion, pillar: Any, renderer: str) -> Any:
     """The argument ``pillar`` of a function, decrypted according to ``pillar_enc``. Raises FunctionError.
 
-    It may be a single ciphertext of YAML.
+    The argument may also be one ciphertext of YAML.
     """
     from pushsalt.yamlio import load_yaml
 

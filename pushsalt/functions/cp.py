@@ -41,7 +41,7 @@ def _found(minion: Minion, path: str, saltenv: str | None) -> Any:
 
 @for_targets
 def get_file_str(minion: Minion, path: str, saltenv: str | None = None) -> Any:
-    """The text of a file, or False when there is none. Salt: cp.get_file_str."""
+    """The text of a file, or False if it does not exist. Salt: cp.get_file_str."""
     if not path.startswith("salt://"):
         return minion.remote("cp.get_file_str", [path], {} if saltenv is None else {"saltenv": saltenv})
     found = _found(minion, path, saltenv)
@@ -50,7 +50,7 @@ def get_file_str(minion: Minion, path: str, saltenv: str | None = None) -> Any:
 
 @for_targets
 def hash_file(minion: Minion, path: str, saltenv: str | None = None) -> Any:
-    """``{"hash_type", "hsum"}`` of a file, or an empty text. Salt: cp.hash_file."""
+    """``{"hash_type", "hsum"}`` of a file; an empty text if it does not exist. Salt: cp.hash_file."""
     if not path.startswith("salt://"):
         return minion.remote("cp.hash_file", [path], {} if saltenv is None else {"saltenv": saltenv})
     found = _found(minion, path, saltenv)
@@ -76,7 +76,7 @@ def stat_file(minion: Minion, path: str, saltenv: str | None = None, octal: bool
 
 @for_targets
 def envs(minion: Minion) -> list[str]:
-    """The environments of the file server. Salt: cp.envs."""
+    """The saltenvs of the file server. Salt: cp.envs."""
     return sorted(minion.files.envs())
 
 
@@ -88,17 +88,17 @@ def list_states(minion: Minion, saltenv: str | None = None) -> list[str]:
 
 @for_targets
 def list_master(minion: Minion, saltenv: str | None = None, prefix: str = "") -> list[str]:
-    """Every file below a prefix. Salt: cp.list_master."""
+    """The paths of all files that begin with ``prefix``. Salt: cp.list_master."""
     return list(minion.files.list_files(saltenv or minion.saltenv, prefix))
 
 
 @for_targets
 def list_master_dirs(minion: Minion, saltenv: str | None = None, prefix: str = "") -> list[str]:
-    """Every directory below a prefix. Salt: cp.list_master_dirs."""
+    """The paths of all directories that begin with ``prefix``. Salt: cp.list_master_dirs."""
     return list(minion.files.list_dirs(saltenv or minion.saltenv, prefix))
 
 
 @for_targets
 def list_master_symlinks(minion: Minion, saltenv: str | None = None, prefix: str = "") -> dict[str, str]:
-    """Every symbolic link below a prefix, with its target. Salt: cp.list_master_symlinks."""
+    """All symbolic links that begin with ``prefix``: path -> destination. Salt: cp.list_master_symlinks."""
     return dict(minion.files.symlinks(saltenv or minion.saltenv, prefix))

@@ -1,7 +1,7 @@
 """Salt's ``match`` functions that need every matcher; the simple ones are in ``thin/modules/match.py``, for both sides.
 
 They return whether an expression matches this target, by its live grains and its pillar. ``minion_id`` replaces the
-target's id, but not its grains and pillar. An invalid expression matches nothing, and is logged. Salt:
+target's id, but not its grains and pillar. An invalid expression does not match, and is logged. Salt:
 ``salt/modules/match.py``.
 """
 
@@ -30,13 +30,13 @@ _NOTHING = "SALT_IFELSE_MATCH_NOTHING"
 
 
 def compound(minion: Minion, tgt: Any, minion_id: Any = None) -> bool:
-    """Whether a compound expression means the target."""
+    """Whether a compound expression matches the target."""
     return _matches(minion, "compound", tgt, minion_id)
 
 
 @for_targets
 def ipcidr(minion: Minion, tgt: Any) -> bool:
-    """Whether the target has this address, or one in this network."""
+    """Whether the target has this address, or an address in this network."""
     return _matches(minion, "ipcidr", tgt, None)
 
 
@@ -60,7 +60,9 @@ def filter_by(
     merge_lists: bool = False,
     default: Any = "default",
 ) -> Any:
-    """The value of the first key that matches, with ``merge`` over it; of ``default`` when none does."""
+    """The value of the first key that matches, with ``merge`` merged over it; the value of the key ``default`` if none
+    matches.
+    """
     for key, value in lookup.items():
         if not _matches(minion, tgt_type, key, minion_id or None):
             continue
@@ -77,7 +79,7 @@ def filter_by(
 def search_by(
     minion: Minion, lookup: Mapping[Any, Any], tgt_type: str = "compound", minion_id: Any = None
 ) -> list[Any] | None:
-    """The keys whose lists have an expression that matches, once for each that does; None for none."""
+    """The keys whose lists have a matching expression, once for each such expression; None without any."""
     found = [
         key
         for key, expressions in lookup.items()

@@ -35,8 +35,7 @@ def get(minion: Minion, tgt: Any, fun: Any, tgt_type: str = "glob", exclude_mini
     """``{id: value}`` of a mine function for the matching targets; of several functions, ``{function: {id: value}}``.
 
     Targets without such a value are left out, as are those that do not allow this target (``allow_tgt``). Pillar is
-    matched exactly. The key of a resource is its bare id, or ``type:id`` if two of the answering resources share the
-    id.
+    matched exactly. The key of a resource is its id, or ``type:id`` if two of the returned resources have the same id.
     """
     if not isinstance(fun, str | list):
         return {}
@@ -84,7 +83,7 @@ def update(minion: Minion, clear: bool = False, mine_functions: Any = None) -> b
 
 
 def send(minion: Minion, name: str, *args: Any, **kwargs: Any) -> bool:
-    """Call one function and keep its value under this name; whether that went well. Salt: mine.send."""
+    """Call one function and store its value under this name. Returns whether that succeeded. Salt: mine.send."""
     options = {key: value for key, value in kwargs.items() if not key.startswith("__pub_")}
     [each] = mine.definitions({name: [*args, options]})
     try:
@@ -98,14 +97,14 @@ def send(minion: Minion, name: str, *args: Any, **kwargs: Any) -> bool:
 @for_targets
 @for_command
 def delete(minion: Minion, fun: str) -> bool:
-    """Forget one function of this target. Salt: mine.delete."""
+    """Remove the value of one function of this target. Salt: mine.delete."""
     return mine.forget(minion.project, minion.target, str(fun))
 
 
 @for_targets
 @for_command
 def flush(minion: Minion) -> bool:
-    """Forget all of this target's. Salt: mine.flush."""
+    """Remove all values of this target. Salt: mine.flush."""
     minion.project.command.mine.delete(minion.target.key)
     return True
 
@@ -131,10 +130,10 @@ def valid(minion: Minion) -> dict[str, Any] | None:
 
 @for_command
 def get_docker(minion: Minion, interfaces: Any = None, cidrs: Any = None, with_container_id: bool = False) -> Any:
-    """``{image: {"ipv4": {port inside: ["address:port outside", ...]}}}`` of what the mine has of ``docker.ps``.
+    """``{image: {"ipv4": {port inside: ["address:port outside", ...]}}}`` from the values of ``docker.ps`` in the mine.
 
-    A port that is open on all addresses counts for those of the host: of these ``interfaces`` and in these networks
-    (``cidrs``) only. ``with_container_id`` gives pairs with the container's id. Salt: mine.get_docker.
+    A port that is open on all addresses is listed with the host's addresses of these ``interfaces`` and in these
+    networks (``cidrs``). ``with_container_id`` gives pairs with the container's id. Salt: mine.get_docker.
     """
     wanted = interfaces if isinstance(interfaces, list) else [interfaces] if interfaces else None
     networks = cidrs if isinstance(cidrs, list) else [cidrs] if cidrs else None
@@ -152,14 +151,14 @@ def get_docker(minion: Minion, interfaces: Any = None, cidrs: Any = None, with_c
                 for address in addresses if ip == _ALL else [ip] if ip else ():
                     place = f"{address}:{port['PublicPort']}"
                     value = (place, container["Info"]["Id"]) if with_container_id else place
-                    known = ports.setdefault("ipv4", {}).setdefault(port["PrivatePort"], [])
-                    if value not in known:
-                        known.append(value)
+                    listed = ports.setdefault("ipv4", {}).setdefault(port["PrivatePort"], [])
+                    if value not in listed:
+                        listed.append(value)
     return found
 
 
 def _addresses(interfaces: dict[str, Any], wanted: list[Any] | None, networks: list[Any] | None) -> list[str]:
-    """The IPv4 addresses of a host, of these interfaces and in these networks."""
+    """The IPv4 addresses of a host that belong to these interfaces and networks."""
     found = [
         entry["address"]
         for name, interface in interfaces.items()
@@ -191,7 +190,9 @@ def _find(minion: Minion, tgt: Any, tgt_type: str, *, pillar_exact: bool = True)
 
 
 def _may_ask(minion: Minion, name: str) -> bool:
-    """Whether the option ``mine_get``, ``{regular expression of ids: [those of functions]}``, lets this target ask."""
+    """Whether the option ``mine_get``, ``{regular expression of ids: [those of functions]}``, allows this target to
+    read the function.
+    """
     rules = minion.project.config.opts.get("mine_get")
     if rules is None:
         return True

@@ -1,8 +1,8 @@
 """Salt's ``pillar`` functions: they return values to templates, and masked values to a command line.
 
 Salt 3008 masks their output unless ``unmask=True`` (``pillar_mask_output: false`` only affects ``items``); ``raw``
-returns the values, of which the command redacts secrets. A default of the caller is not masked, unlike in Salt. The
-look-ups are those of ``thin/modules/pillar.py``, used on both sides.
+returns the values, in which the command redacts secrets. Unlike in Salt, a default of the caller is not masked. The
+look-ups are those of ``thin/modules/pillar.py``, which both sides use.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __recorded__ = ("data", "fetch", "get", "item", "items", "keys", "ls", "obfuscat
 
 log = logging.getLogger(__name__)
 
-#: marks a missing value
+#: stands for a missing value
 _NOTHING = object()
 
 
@@ -35,7 +35,7 @@ def _shown(minion: Minion, value: Any, unmask: bool | None) -> Any:
 
 
 def _clear(minion: Minion, unmask: bool | None) -> bool:
-    """Whether values are not masked: the caller requests it or is a template."""
+    """Whether values are shown: the caller requests it, or is a template."""
     return minion.rendering if unmask is None else unmask
 
 
@@ -44,12 +44,14 @@ def _fresh(minion: Minion, pillar: Any = None, pillarenv: str | None = None, sal
 
 
 def get(minion: Minion, key: str, *args: Any, unmask: bool | None = None, **kwargs: Any) -> Any:
-    """The value of a key (``a:b`` descends), or the default; more arguments as on both sides. Salt: pillar.get."""
+    """The value of a key (``a:b`` is nested), or the default. Further arguments: as in ``thin/modules/pillar.py``.
+    Salt: pillar.get.
+    """
     minion = _fresh(minion, None, kwargs.pop("pillarenv", None), kwargs.pop("saltenv", None))
     function = minion.shared("pillar.get")
     value = function(key, *args, **kwargs)
     given = {**dict(zip(("default", "merge", "merge_nested_lists", "delimiter"), args, strict=False)), **kwargs}
-    merged = given.get("merge")  # with what is the caller's own: masked as a whole, as in Salt
+    merged = given.get("merge")  # merged with values of the caller: masked as a whole, as in Salt
     if "default" in given and not merged and not _clear(minion, unmask):
         more = {"delimiter": given["delimiter"]} if "delimiter" in given else {}
         if function(key, _NOTHING, **more) is _NOTHING:
@@ -70,7 +72,7 @@ def items(
     saltenv: str | None = None,
     unmask: bool | None = None,
 ) -> Any:
-    """The pillar, compiled afresh; what was wrong with it is under ``_errors``. Salt: pillar.items."""
+    """The pillar, compiled again; its errors are under ``_errors``. Salt: pillar.items."""
     if args:
         return item(minion, *args, pillarenv=pillarenv, saltenv=saltenv, unmask=unmask)
     if pillar and pillar_enc:
@@ -96,14 +98,14 @@ def ext(minion: Minion, external: Any, pillar: Any = None, unmask: bool | None =
         raise FunctionError("exception", "pillar.ext takes a mapping of one source", hint, "SaltInvocationError")
     allowed = minion.project.config.opts["on_demand_ext_pillar"]
     for name in sorted(set(sources) - set(allowed)):
-        log.warning("ext_pillar %s is not in on_demand_ext_pillar (%s): left out", name, ", ".join(allowed))
+        log.warning("ext_pillar %s is not in on_demand_ext_pillar (%s), and is not used", name, ", ".join(allowed))
     minion = _fresh(minion, pillar)
     result = minion.compile_pillar({name: args for name, args in sources.items() if name in allowed})
     return _compiled(minion, result, unmask)
 
 
 def _compiled(minion: Minion, result: PillarResult, unmask: bool | None) -> Any:
-    """A compiled pillar with its errors, which are words for people and not masked."""
+    """A compiled pillar, masked, with its errors, which are not masked."""
     value = _shown(minion, result.pillar, unmask)
     return {**value, "_errors": list(result.errors)} if result.errors else value
 
@@ -120,7 +122,7 @@ def item(minion: Minion, *args: Any, unmask: bool | None = None, **kwargs: Any) 
 
 
 def raw(minion: Minion, key: str | None = None, unmask: bool | None = None) -> Any:
-    """The pillar in memory as it is (or one top-level key of it). Salt: pillar.raw."""
+    """The compiled pillar, or one top-level key of it, without compiling it again. Salt: pillar.raw."""
     value = minion.pillar.get(key, {}) if key else minion.pillar
     return mask(value) if unmask is False else value
 
@@ -136,7 +138,9 @@ def keys(minion: Minion, key: str, delimiter: str = ":", unmask: bool | None = N
 
 
 def obfuscate(minion: Minion, *args: Any, **kwargs: Any) -> Any:
-    """The pillar with each value replaced by the name of its type: of masked ones, text. Salt: pillar.obfuscate."""
+    """The pillar with each value replaced by the name of its type; masked values count as text. Salt:
+    pillar.obfuscate.
+    """
     return _types(items(minion, *args, **kwargs))
 
 
@@ -149,7 +153,7 @@ def _types(value: Any) -> Any:
 
 
 def file_exists(minion: Minion, path: str, saltenv: str | None = None) -> bool:
-    """Whether the pillar roots have this file, in one environment or in any. Salt: pillar.file_exists."""
+    """Whether the pillar roots have this file, in one pillar environment or in any. Salt: pillar.file_exists."""
     roots = minion.project.pillar_files
     envs = roots.envs() if saltenv is None else [str(saltenv)]
     return any(roots.find(str(path), env) is not None for env in envs)

@@ -1,4 +1,4 @@
-"""Salt's ``resource``: the managed resources of a target, known ones and newly discovered ones.
+"""Salt's ``resource``: the stored managed resources of a target, and their discovery.
 
 Salt: ``salt/runners/resource.py``.
 """
@@ -17,7 +17,7 @@ __reads__ = ("list_grains", "show_grains", "refresh")
 
 @for_command
 def list_grains(minion: Minion) -> dict[str, dict[str, Any]]:
-    """What is kept of each resource of the target: ``{"type:id": {"grain_keys": [...], "grain_count": n}}``."""
+    """The cached grains of each resource of the target: ``{"type:id": {"grain_keys": [...], "grain_count": n}}``."""
     bank = minion.project.command.resource_grains
     kept = {key: bank.get(key) for key in minion.project.command.managed.managed_by(minion.id)}
     return {
@@ -29,7 +29,9 @@ def list_grains(minion: Minion) -> dict[str, dict[str, Any]]:
 
 @for_command
 def show_grains(minion: Minion, type: str, id: str) -> dict[str, Any] | None:
-    """The kept grains of one resource, by ``type`` and ``id``; None for none, or when another target manages it."""
+    """The cached grains of one resource, by ``type`` and ``id``; None if there are none, or another target manages
+    it.
+    """
     key = f"{type}:{id}"
     if minion.project.command.managed.manager(key) != minion.id:
         return None

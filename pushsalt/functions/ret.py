@@ -1,6 +1,7 @@
-"""Salt's ``ret``: what a returner has stored. ``local_cache``, Salt's name, is the record of jobs of this controller.
+"""Salt's ``ret``: reads returns that a returner has stored. ``local_cache``, Salt's name, is the record of jobs of this
+controller.
 
-Salt: ``salt/modules/ret.py``. Users' returners answer by Salt's functions ``get_jid(jid)``, ``get_fun(fun)``,
+Salt: ``salt/modules/ret.py``. Users' returners must have Salt's functions ``get_jid(jid)``, ``get_fun(fun)``,
 ``get_jids()`` and ``get_minions()``.
 """
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 __reads__ = ("get_jid", "get_fun", "get_jids", "get_minions")
 
 RECORD: Final = "local_cache"
-#: Seconds that a returner may take.
+#: Time limit of a returner in seconds.
 _LIMIT: Final = 10.0
 
 
@@ -71,7 +72,7 @@ def _of_returner(minion: Minion, name: str, function: str, args: tuple[str, ...]
     module = plugins.load_virtual("returners", name, places, dunders) or plugins.load("returners", name, places)
     call = getattr(module, function, None)
     if not callable(call):
-        text = f"the returner {name} stores, and cannot be read: it has no {function}"
+        text = f"the returner {name} cannot be read, since it has no {function}"
         raise FunctionError(
             "exception", text, f"{RECORD} is the record of jobs on this machine", "CommandExecutionError"
         )

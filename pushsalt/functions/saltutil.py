@@ -87,13 +87,13 @@ _KINDS = (
 )
 
 
-#: our names of kinds whose folders Salt names otherwise
+#: pushsalt's names of kinds whose folders have other names in Salt
 _OWN_WORDS = {kind.salt: name for name, kind in plugins.KINDS.items()}
 
 
 @for_targets
 def sync_all(minion: Minion, *args: Any, **kwargs: Any) -> dict[str, list[str]]:
-    """What is in force of the users' own modules, by kind: ``{"modules": ["modules.name"]}``."""
+    """The users' own modules in use, by kind: ``{"modules": ["modules.name"]}``."""
     return {kind: _in_force(minion, kind) for kind in _KINDS}
 
 
@@ -132,7 +132,7 @@ sync_wrapper = _syncing("wrapper")
 def _in_force(minion: Minion, kind: str) -> list[str]:
     names = set(minion.custom.by_kind.get(kind, ()))
     own = next((name for name in (kind, _OWN_WORDS.get(kind)) if name in plugins.KINDS), None)
-    if own is not None:  # these are used in place
+    if own is not None:  # used directly from their folders
         for folder in plugins.folders(own, minion.project.config.opts):
             names.update(path.stem for path in plugins.files(folder))
     return [f"{kind}.{name}" for name in sorted(names)]
@@ -168,13 +168,15 @@ def refresh_matchers(minion: Minion, *args: Any, **kwargs: Any) -> bool:
 
 
 def refresh_resources(minion: Minion, *args: Any, **kwargs: Any) -> bool:
-    """True, once the target has said what it manages now; so it does when another pillar declares other resources."""
+    """True, after a new discovery of the target's resources. There is also one when the pillar declares other
+    resources.
+    """
     minion.discover()
     return True
 
 
 def refresh_beacons(minion: Minion, *args: Any, **kwargs: Any) -> bool:
-    """True: there are none."""
+    """True: pushsalt has no beacons."""
     return True
 
 
@@ -199,7 +201,7 @@ def runner(
 ) -> Any:
     """The result of the runner ``mine.get`` for ``arg``, ``kwarg`` and ``kwargs``, as pillar calls it in Salt.
 
-    ``name`` can be no other runner; ``full_return``, ``saltenv`` and ``jid`` are as in Salt.
+    Other runners are not supported; ``full_return``, ``saltenv`` and ``jid`` are as in Salt.
     """
     if name != "mine.get":
         return minion.remote("saltutil.runner", [name, arg, kwarg], kwargs)
@@ -208,11 +210,11 @@ def runner(
     return minion.own("mine.get", mine.get)(*(arg or ()), **{**(kwarg or {}), **kwargs})
 
 
-# jobs: a target runs one at a time, holds a lock meanwhile, and keeps no process of it --------------------------------
+# jobs: a target runs one at a time, under a lock, and has no process of it afterwards --------------------------------
 
 
 def running(minion: Minion) -> list[dict[str, Any]]:
-    """An empty list: a call that reaches the target finds no other job there."""
+    """An empty list: while this call runs on the target, no other job does."""
     return []
 
 
@@ -227,7 +229,7 @@ def find_job(minion: Minion, jid: str) -> dict[str, Any]:
 
 
 def signal_job(minion: Minion, jid: str, sig: int) -> str:
-    """An empty text: there is no such job. Ctrl-C ends a job in the command that started it."""
+    """An empty text: there is no such job. A job is ended with Ctrl-C in its command."""
     return ""
 
 

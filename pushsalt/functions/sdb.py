@@ -1,6 +1,6 @@
-"""Salt's ``sdb.*`` for templates and command lines: the configuration's profiles, by drivers on the controller.
+"""Salt's ``sdb.*`` for templates and command lines, with profiles of the configuration and drivers on the controller.
 
-What a target sends cannot call these: only texts of the operator's do. Salt: salt.modules.sdb.
+Only text of the operator can call these functions, not text from targets. Salt: salt.modules.sdb.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ __changes__ = ("set", "delete")
 
 @for_command
 def get(minion: Minion, uri: Any, strict: bool = False, unmask: Any = None) -> Any:
-    """The value of ``uri``; what is no URI of a profile is its own answer, with ``strict`` an error.
+    """The value of ``uri``. A text that is not a URI of a profile is returned unchanged, or with ``strict`` an error.
 
-    A command line sees it masked, unless it says ``unmask=True``, as with pillar. Raises TargetError when the driver
-    cannot answer, FunctionError else.
+    The value is masked for a command line without ``unmask=True``, as with pillar. Raises TargetError if the driver
+    cannot read it, FunctionError for other errors.
     """
     return _asked(minion, uri, lambda sdb: sdb.get(uri, strict))
 
 
 @for_command
 def set_(minion: Minion, uri: Any, value: Any) -> Any:
-    """What the driver says to a new ``value`` of ``uri``; False for what is no URI of a profile."""
+    """Set the value of ``uri``; returns the driver's return. False for a text that is not a URI of a profile."""
     return _asked(minion, uri, lambda sdb: sdb.set(uri, value))
 
 
@@ -68,7 +68,7 @@ def _asked(minion: Minion, uri: Any, call: Any) -> Any:
     sdb: Sdb = minion.project.command.sdb
     profile, key = split(uri) if is_uri(uri) else ("", "")
     if key and not sdb.has(profile) and _named_elsewhere(minion, profile):
-        text = f"{uri}: the sdb profile {profile!r} is in the pillar or the minion_opts"
+        text = f"{uri}: the sdb profile {profile!r} is in pillar or minion_opts, which is not supported"
         raise _refuse(text, "write it into the configuration: its driver runs on the controller")
     try:
         return call(sdb)

@@ -34,19 +34,21 @@ def renderer(
     default_renderer: str = "jinja|yaml",
     **kwargs: Any,
 ) -> Any:
-    """A file (``salt://`` or a path below the file roots) or text, through its renderers. Salt: slsutil.renderer."""
+    """A file (``salt://`` or a path below the file roots) or a text, rendered by its renderers. Salt:
+    slsutil.renderer.
+    """
     from pushsalt.render import read_source, render_any
 
     if not path and not string:
         raise _refuse("Must pass path or string.", "slsutil.renderer salt://map.jinja, or string='{{ grains.os }}'")
     if path and string:
-        raise _refuse("Must not pass both path and string.", "give one of the two")
+        raise _refuse("Must not pass both path and string.", "pass one of them")
     saltenv = str(kwargs.pop("saltenv", None) or minion.saltenv)
     if path:
         where = split_url(path if "://" in path else f"salt://{path}", saltenv)
         found = minion.files.find(*where) if where else None
         if found is None and path.startswith("salt://"):  # Salt continues with an empty value, and trees depend on it
-            log.error("%s: slsutil.renderer: %s is not there in saltenv '%s'", minion.id, path, saltenv)
+            log.error("%s: slsutil.renderer: %s does not exist in saltenv '%s'", minion.id, path, saltenv)
             return {}
         if found is None:
             raise _refuse(
@@ -75,10 +77,10 @@ def renderer(
 def _serialized(minion: Minion, name: str, what: str, value: Any, options: Mapping[str, Any]) -> Any:
     places = plugins.folders("serializers", minion.project.config.opts)
     if any((folder / f"{name}.py").is_file() for folder in places):
-        spoil(f"the serializer {name} may do anything")
+        spoil(f"the serializer {name} can execute any code")
     function = getattr(serializer_named(name, places), what, None)
     if function is None:
-        raise _refuse(f"the serializer '{name}' does not {what}", "see docs/extending.md for what each has")
+        raise _refuse(f"the serializer '{name}' does not {what}", "docs/extending.md lists the functions of each")
     try:
         return function(without_recorders(value), **options)
     except (Exception, SystemExit) as exc:  # a serializer may raise anything
@@ -89,19 +91,21 @@ def _serialized(minion: Minion, name: str, what: str, value: Any, options: Mappi
 
 @for_targets
 def serialize(minion: Minion, serializer: str, obj: Any, **options: Any) -> str | bytes:
-    """The text of a value, bytes for some kinds; a serializer may be the user's own. Salt: slsutil.serialize."""
+    """The text of a value, or bytes for some serializers. ``serializer``: one of pushsalt or of the user. Salt:
+    slsutil.serialize.
+    """
     text: str | bytes = _serialized(minion, serializer, "serialize", obj, options)
     return text
 
 
 @for_targets
 def deserialize(minion: Minion, serializer: str, stream_or_string: Any, **options: Any) -> Any:
-    """The value of a text. Salt: slsutil.deserialize."""
+    """The value of a serialized text. Salt: slsutil.deserialize."""
     return _serialized(minion, serializer, "deserialize", stream_or_string, options)
 
 
 def file_exists(minion: Minion, path: str, saltenv: str = "base") -> bool:
-    """Whether the file server has this file, named as ``cp.list_master`` does: no URL. Salt: slsutil.file_exists."""
+    """Whether the file server has this file; a path as in ``cp.list_master``, not a URL. Salt: slsutil.file_exists."""
     return "://" not in path and minion.files.find(path, saltenv) is not None
 
 
@@ -116,7 +120,7 @@ def path_exists(minion: Minion, path: str, saltenv: str = "base") -> bool:
 
 
 def findup(minion: Minion, startpath: str | None, filenames: Any, saltenv: str = "base") -> str:
-    """The first of these files in a directory or one above it, towards the root. Salt: slsutil.findup."""
+    """The first of these files in a directory or in its parent directories. Salt: slsutil.findup."""
     names = [filenames] if isinstance(filenames, str) else filenames
     if not isinstance(names, list):
         raise _refuse(
@@ -124,7 +128,7 @@ def findup(minion: Minion, startpath: str | None, filenames: Any, saltenv: str =
             "name the files to look for",
         )
     if startpath and not path_exists(minion, startpath, saltenv):
-        raise _refuse(f"Starting path not found in the state tree: {startpath}", "it counts from the file roots")
+        raise _refuse(f"Starting path not found in the state tree: {startpath}", "it is relative to the file roots")
     folders = [folder for folder in (startpath or "").split("/") if folder]
     for depth in range(len(folders), -1, -1):
         for name in names:

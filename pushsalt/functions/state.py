@@ -1,6 +1,7 @@
-"""Salt's ``state`` module: compile on the controller, show or run. Shapes are those of ``salt-call state.*``.
+"""Salt's ``state`` module: compiles states on the controller, and shows or runs them. Returns have the shapes of
+``salt-call state.*``.
 
-A command asks for the traits of these functions without compiling: what compiles is imported where it is used.
+Commands import this module for the traits of its functions, so the compiler is only imported in functions.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def _refuse(text: str, hint: str = "see the function's arguments in the Salt doc
 
 
 def _for_call(minion: Minion, test: Any, kwargs: dict[str, Any]) -> Minion:
-    """The minion as this call's keyword arguments want it: test, pillar, saltenv, pillarenv."""
+    """The minion with the keyword arguments of this call: test, pillar, saltenv, pillarenv."""
     pillar = kwargs.get("pillar")
     if pillar is not None and kwargs.get("pillar_enc"):
         pillar = decrypt_override(minion, pillar, str(kwargs["pillar_enc"]))
@@ -86,27 +87,27 @@ def _for_call(minion: Minion, test: Any, kwargs: dict[str, Any]) -> Minion:
     wanted = None if test is None else test is not False
     minion = minion.derive(test=wanted, pillar=pillar, saltenv=kwargs.get("saltenv"), pillarenv=kwargs.get("pillarenv"))
     if wanted is None and (minion.own_grains.get("test") is True or minion.pillar_value("test") is True):
-        return minion.derive(test=True)  # a target can be told to run in test mode, unless the call says otherwise
+        return minion.derive(test=True)  # a target may have `test: true` in its options, which the call overrides
     return minion
 
 
 def _for_sls(minion: Minion, test: Any, kwargs: dict[str, Any]) -> Minion:
-    """``_for_call`` where SLS are named: templates then see the saltenv, ``base`` when none is set."""
+    """As ``_for_call``, for calls that name SLS: templates see the saltenv, ``base`` if none is set."""
     minion = _for_call(minion, test, kwargs)
     return minion.derive(saltenv=minion.saltenv)
 
 
 def _lowstate(minion: Minion, result: CompileResult, kwargs: Mapping[str, Any]) -> Any:
-    """The chunks that will run, or the reason why there are none."""
+    """The chunks that will run, or the return with the reason why there are none."""
     for text in result.warnings:
         log.warning("%s: %s", minion.id, text)
     if result.errors:
         return result.errors
     _caution(minion, result)
-    if result.nothing:
+    if result.no_states:
         from pushsalt.compile import no_states_return
 
-        return no_states_return(result.nothing)
+        return no_states_return(result.no_states)
     return Lowstate(
         result.low,
         test=minion.test,
@@ -133,7 +134,7 @@ def _excluded(exclude: Any) -> list[Any]:
 
 @returns_states
 def apply_(minion: Minion, mods: Any = None, *more: Any, **kwargs: Any) -> Any:
-    """Run these SLS, or the highstate when none is named."""
+    """Run these SLS, or the highstate if none is named. Salt: state.apply."""
     return sls(minion, [*_split(mods), *more], **kwargs) if mods else highstate(minion, **kwargs)
 
 
@@ -156,7 +157,7 @@ def sls(minion: Minion, mods: Any, test: Any = None, exclude: Any = None, **kwar
 
 @returns_states
 def highstate(minion: Minion, test: Any = None, exclude: Any = None, **kwargs: Any) -> Any:
-    """Run what the top file names for this target; of it, only the SLS of a given ``whitelist``."""
+    """Run the SLS that the top file names for this target; with ``whitelist`` only those of them that it names."""
     if _forbidden(minion, "highstate"):
         name = "Salt highstate run is disabled. To re-enable, run state.enable highstate"
         return {"name": name, "result": "False", "comment": "Disabled"}
@@ -169,7 +170,7 @@ def highstate(minion: Minion, test: Any = None, exclude: Any = None, **kwargs: A
 def top(minion: Minion, topfn: str, test: Any = None, exclude: Any = None, **kwargs: Any) -> Any:
     """Run the highstate of another top file."""
     minion = _for_call(minion, test, kwargs)
-    _ = minion.pillar  # compiled by the usual top file of pillar
+    _ = minion.pillar  # compiled with the usual top file of pillar
     minion.opts["state_top"] = topfn
     return _lowstate(minion, minion.compiler.highstate(exclude=_excluded(exclude)), kwargs)
 
@@ -198,7 +199,7 @@ def single(minion: Minion, fun: str, name: str, test: Any = None, **kwargs: Any)
 
 @runs_states
 def low(minion: Minion, data: dict[str, Any], **kwargs: Any) -> Any:
-    """Run one low chunk as it is given; its return alone is the value."""
+    """Run one low chunk, unchanged. The value is the return of this chunk alone."""
     if not isinstance(data, dict):
         raise _refuse("state.low takes a low chunk (a dictionary)")
     missing = [f'Missing "{key}" data' for key in ("state", "fun", "name") if key not in data]
@@ -212,7 +213,7 @@ def low(minion: Minion, data: dict[str, Any], **kwargs: Any) -> Any:
 
 @returns_states
 def high(minion: Minion, data: dict[str, Any], test: Any = None, **kwargs: Any) -> Any:
-    """Run high data as it is given."""
+    """Run high data, unchanged."""
     minion = _for_call(minion, test, kwargs)
     return _lowstate(minion, minion.compiler.high(data), kwargs)
 
@@ -242,7 +243,7 @@ def _template(minion: Minion, text: Template, **kwargs: Any) -> Any:
 
 @returns_states
 def sls_id(minion: Minion, id_: str, mods: Any, test: Any = None, **kwargs: Any) -> Any:
-    """Run one ID of these SLS, with what it requires."""
+    """Run one ID of these SLS, with the states that it requires."""
     minion = _for_sls(minion, test, kwargs)
     result = minion.compiler.sls(_split(mods), minion.saltenv)
     if result.errors:
@@ -258,8 +259,8 @@ def sls_id(minion: Minion, id_: str, mods: Any, test: Any = None, **kwargs: Any)
     from pushsalt.compile.select import with_requisites
 
     chunks = with_requisites(result.low, wanted)
-    known = {*map(tag_of, chunks)}
-    declared = [tag for tag in result.declared if tag in known]
+    tags = {*map(tag_of, chunks)}
+    declared = [tag for tag in result.declared if tag in tags]
     return Lowstate(chunks, test=minion.test, declared=declared, only=[*map(tag_of, wanted)])
 
 
@@ -280,12 +281,12 @@ def show_low_sls(minion: Minion, mods: Any, test: Any = None, **kwargs: Any) -> 
 
 
 def show_highstate(minion: Minion, **kwargs: Any) -> Any:
-    """The high data that the top file gives."""
+    """The high data of the SLS that the top file names."""
     return _shown(_for_call(minion, kwargs.get("test"), kwargs).compiler.show_highstate(), "high")
 
 
 def show_lowstate(minion: Minion, **kwargs: Any) -> Any:
-    """The low data that the top file gives."""
+    """The low data of the SLS that the top file names."""
     return _shown(_for_call(minion, kwargs.get("test"), kwargs).compiler.show_lowstate(), "low")
 
 
@@ -298,7 +299,7 @@ def show_states(minion: Minion, **kwargs: Any) -> Any:
 
 
 def show_top(minion: Minion, **kwargs: Any) -> Any:
-    """The SLS that the top file names for this target, by environment."""
+    """The SLS that the top file names for this target, by saltenv."""
     return _shown(_for_call(minion, kwargs.get("test"), kwargs).compiler.show_top(), "matches")
 
 
@@ -315,7 +316,9 @@ def id_exists(minion: Minion, ids: Any, mods: Any, test: Any = None, **kwargs: A
 
 @returns_states
 def request(minion: Minion, mods: Any = None, **kwargs: Any) -> Any:
-    """``state.apply`` in test mode, kept under ``name`` until ``run_request`` runs it. Salt: state.request."""
+    """Run ``state.apply`` in test mode, and store the request under ``name`` until ``run_request`` runs it. Salt:
+    state.request.
+    """
     kwargs["test"] = True
     asked = {"mods": mods, "kwargs": dict(kwargs)}
     name = str(kwargs.get("name", "default"))
@@ -332,22 +335,22 @@ def request(minion: Minion, mods: Any = None, **kwargs: Any) -> Any:
 
 
 def check_request(minion: Minion, name: str | None = None) -> Any:
-    """What was requested: ``{name: {test_run, mods, kwargs}}``, or the one of that name."""
+    """The stored requests: ``{name: {test_run, mods, kwargs}}``, or the one of that name."""
     requests = minion.project.requests.get(minion.id) or {}
     if name is None:
         return requests
     if name not in requests:
         text = f"there is no request named '{name}'"
-        raise FunctionError("exception", text, "state.check_request lists what was requested", "KeyError")
+        raise FunctionError("exception", text, "state.check_request lists the requests", "KeyError")
     return requests[name]
 
 
 def clear_request(minion: Minion, name: str | None = None) -> bool:
-    """Forget what was requested, or the request of that name; False when there is none of that name."""
+    """Remove all requests, or the request of that name. Returns False if there is none of that name."""
     requests = check_request(minion)
     if name is not None and requests and name not in requests:
         return False
-    left = {known: requests[known] for known in requests if name is not None and known != name}
+    left = {key: requests[key] for key in requests if name is not None and key != name}
     if left:
         minion.project.requests.put(minion.id, left)
     else:
@@ -357,7 +360,9 @@ def clear_request(minion: Minion, name: str | None = None) -> bool:
 
 @returns_states
 def run_request(minion: Minion, name: str = "default", **kwargs: Any) -> Any:
-    """Run the request of this name, with ``kwargs`` over its own; {} if there is none. It ends all requests."""
+    """Run the request of this name, with ``kwargs`` merged over its own, and remove all requests. Returns {} if there
+    is none.
+    """
     asked = check_request(minion).get(name)
     if not asked:
         return {}
@@ -370,12 +375,12 @@ def run_request(minion: Minion, name: str = "default", **kwargs: Any) -> Any:
 
 
 def running(minion: Minion, concurrent: bool = False) -> list[str]:
-    """An empty list: a call that reaches the target holds its lock, or needs none."""
+    """An empty list: while this call runs on the target, no other state run does."""
     return []
 
 
 def show_state_usage(minion: Minion, **kwargs: Any) -> Any:
-    """By saltenv, the SLS that the top file names for this target and those that it does not."""
+    """The SLS that the top file names for this target, and the others, by saltenv."""
     minion = _for_call(minion, kwargs.get("test"), kwargs)
     result = minion.compiler.show_top()
     if result.errors:
@@ -390,21 +395,21 @@ def show_state_usage(minion: Minion, **kwargs: Any) -> Any:
     return usage
 
 
-# what may not run ----------------------------------------------------------------------------------------------------
+# disabled states ----------------------------------------------------------------------------------------------------
 
 
 def list_disabled(minion: Minion) -> Any:
-    """What ``state.disable`` forbids on the target: its grain ``state_runs_disabled``."""
+    """The names that ``state.disable`` has disabled on the target: its grain ``state_runs_disabled``."""
     return minion.grains.get("state_runs_disabled", "")
 
 
 def disable(minion: Minion, states: Any) -> dict[str, Any]:
-    """Forbid runs of these SLS, of ``highstate``, or calls of these state functions (``pkg.*``)."""
+    """Disable runs of these SLS, of ``highstate``, or calls of these state functions (``pkg.*``)."""
     return _allow(minion, states, False)
 
 
 def enable(minion: Minion, states: Any) -> dict[str, Any]:
-    """Allow again what ``state.disable`` forbade."""
+    """Enable these names again, after ``state.disable``."""
     return _allow(minion, states, True)
 
 
@@ -424,7 +429,7 @@ def _allow(minion: Minion, states: Any, allowed: bool) -> dict[str, Any]:
 
 
 def _forbidden(minion: Minion, name: str) -> list[str]:
-    """Why these SLS may not run: what is disabled on the target."""
+    """The reasons why these SLS may not run: they are disabled on the target."""
     said = []
     disabled = minion.grains.get("state_runs_disabled")
     for pattern in disabled if isinstance(disabled, list) else []:

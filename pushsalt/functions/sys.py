@@ -1,7 +1,7 @@
-"""Salt's ``sys`` functions where the controller has something to add: its own functions, renderers.
+"""Salt's ``sys`` functions that also cover the controller: its own functions, and renderers.
 
-The rest, and what there is on the target, is told by ``thin/modules/sysmod.py``; of an offline target only what both
-sides have is known.
+``thin/modules/sysmod.py`` has the others, and lists the functions of the target. For an offline target only functions
+that both sides have are listed.
 """
 
 from __future__ import annotations
@@ -35,32 +35,32 @@ __reads__ = (
 
 def _own(minion: Minion) -> Mapping[str, Callable[..., Any]]:
     """The controller's functions that may be called for this target."""
-    here = minion.controller
-    allowed = [name for name in here.names() if callable_from_outside(minion.opts, name)]
-    return {name: partial(function, minion) for name in allowed if (function := here.named(name)) is not None}
+    controller = minion.controller
+    allowed = [name for name in controller.names() if callable_from_outside(minion.opts, name)]
+    return {name: partial(function, minion) for name in allowed if (function := controller.named(name)) is not None}
 
 
 def _elsewhere(minion: Minion, function: str, args: tuple[Any, ...], both: Callable[..., Any]) -> Any:
-    """What the target answers; without one, ``both`` of the functions that both sides have."""
+    """The target's answer. For an offline target the result of ``both``, with the functions that both sides have."""
     if minion.has_target:
         return minion.remote(f"sys.{function}", list(args), {})
     return both({name: minion.shared(name) for name in shared()}, *args)
 
 
 def list_functions(minion: Minion, *args: str, **kwargs: Any) -> list[str]:
-    """The names of all functions, of some modules, or of what fits a glob."""
+    """The names of all functions, of those of some modules, or of those that match a glob."""
     found = _elsewhere(minion, "list_functions", args, lambda functions, *args: sysdoc.chosen(functions, args))
     return sorted({*found, *sysdoc.chosen(_own(minion), args)})
 
 
 def list_modules(minion: Minion, *args: str) -> list[str]:
-    """The names of all modules, or of what fits."""
+    """The names of all modules, or of those that match a glob."""
     found = _elsewhere(minion, "list_modules", args, lambda functions, *args: sysdoc.modules(functions, args))
     return sorted({*found, *sysdoc.modules(_own(minion), args)})
 
 
 def doc(minion: Minion, *args: str) -> dict[str, Any]:
-    """``{function: docstring}`` of all modules, of some, or of what fits a glob."""
+    """``{function: docstring}`` of all modules, of some, or of functions that match a glob."""
     own = _own(minion)
     docs = {name: sysdoc.plain(own[name].func.__doc__) for name in sysdoc.chosen(own, args)}  # type: ignore[attr-defined]
     found = _elsewhere(minion, "doc", args, _docs)
@@ -72,19 +72,19 @@ def _docs(functions: Mapping[str, Callable[..., Any]], *args: str) -> dict[str, 
 
 
 def argspec(minion: Minion, module: str = "") -> dict[str, Any]:
-    """``{function: {args, defaults, varargs, kwargs}}`` of a module, or of what fits a glob."""
+    """``{function: {args, defaults, varargs, kwargs}}`` of a module, or of functions that match a glob."""
     found = _elsewhere(minion, "argspec", (module,), sysdoc.argspecs)
     for name, spec in sysdoc.argspecs(_own(minion), module).items():
-        known = found.get(name)  # of a function that both have, the fuller one
-        if known is None or len(known["args"] or ()) < len(spec["args"] or ()):
+        earlier = found.get(name)  # for a function that both have, the signature with more arguments
+        if earlier is None or len(earlier["args"] or ()) < len(spec["args"] or ()):
             found[name] = spec
     return dict(sorted(found.items()))
 
 
 def list_renderers(minion: Minion, *args: str) -> list[str]:
-    """The names of all renderers, or of what fits a glob."""
-    known = plugins.names("renderers", plugins.folders("renderers", minion.project.config.opts))
-    return [name for name in known if not args or any(fnmatch.fnmatch(name, pattern) for pattern in args)]
+    """The names of all renderers, or of those that match a glob."""
+    renderers = plugins.names("renderers", plugins.folders("renderers", minion.project.config.opts))
+    return [name for name in renderers if not args or any(fnmatch.fnmatch(name, pattern) for pattern in args)]
 
 
 def renderer_doc(minion: Minion, *args: str) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def _none(what: str) -> Callable[..., list[str]]:
     def empty(minion: Minion, *args: str) -> list[str]:
         return []
 
-    empty.__doc__ = f"An empty list: there are no {what} here."
+    empty.__doc__ = f"An empty list: pushsalt has no {what}."
     return empty
 
 

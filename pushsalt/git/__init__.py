@@ -16,7 +16,7 @@ class GitError(FileServerError):
 
 
 class UnreachableError(GitError):
-    """The remote did not answer, or refused; the cache is not damaged."""
+    """The remote did not answer, or refused access; the cache is not damaged."""
 
 
 class DamagedError(GitError):

@@ -69,7 +69,7 @@ def access(address: Address, login: Login, ssh: Ssh) -> Iterator[Access]:
     if not login.ssl_verify:
         env["GIT_SSL_NO_VERIFY"] = "true"
     if address.scheme in ("http", "https"):
-        # A server that sends very slowly counts as silent.
+        # A server that sends very slowly counts as not answering.
         config |= {"http.lowSpeedLimit": "100", "http.lowSpeedTime": "60"}
         if address.user or address.password:
             reading = _pipe(f"username={address.user}\npassword={address.password}\n".encode())
@@ -147,7 +147,9 @@ def _ssh(login: Login, ssh: Ssh, stack: contextlib.ExitStack) -> dict[str, str]:
 
 
 def _files(ssh: Ssh) -> list[str]:
-    """ssh uses the home folder of the user database; these options make it use that of HOME, if it differs."""
+    """Options of ssh for the files below HOME, if that differs from the home folder in the user database, which ssh
+    uses.
+    """
     try:
         usual = pwd.getpwuid(os.geteuid()).pw_dir
     except KeyError:  # a uid without an entry, as in containers

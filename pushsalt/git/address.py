@@ -1,7 +1,7 @@
 """Checks URLs and ref names, and separates the credentials in a URL.
 
-Everything that git would interpret as an option, as a program to start (``ext::``), or expand, is refused here, before
-an argument list is made.
+Texts that git would interpret as an option or as a program to start (``ext::``), or would expand, are refused here,
+before an argument list is made.
 """
 
 from __future__ import annotations
@@ -60,19 +60,19 @@ def parse_address(url: object, option: str) -> Address:
         raise ConfigError(f"{option}: a remote is the URL of a repository, not {url!r}", hint=_ALLOWED)
     shown = without_credentials(url)
     if url.startswith("-") or "::" in url.split("[", 1)[0] or "$" in url or re.search(r"[\x00-\x20\x7f\\]", url):
-        raise ConfigError(f"{option}: {shown!r} is no URL that git may be given", hint=_ALLOWED)
+        raise ConfigError(f"{option}: {shown!r} is not a URL that may be passed to git", hint=_ALLOWED)
     if url.startswith("/"):
         return Address(Path(url).as_uri(), "file")
     if "://" not in url:
         found = _SCP.fullmatch(url)
         if found is None or found["host"] in SCHEMES or _dashed(found["path"]):
-            raise ConfigError(f"{option}: {shown!r} is no URL of a repository", hint=_ALLOWED)
+            raise ConfigError(f"{option}: {shown!r} is not the URL of a repository", hint=_ALLOWED)
         return Address(url, "ssh", found["host"].strip("[]"), None, found["user"] or "")
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        raise ConfigError(f"{option}: {shown!r} is no URL", hint=_ALLOWED) from None
+        raise ConfigError(f"{option}: {shown!r} is not a URL", hint=_ALLOWED) from None
     scheme = parts.scheme.lower()
     if scheme not in SCHEMES:
         raise ConfigError(f"{option}: {shown}: the protocol {scheme!r} is not allowed", hint=_ALLOWED)
@@ -81,16 +81,16 @@ def parse_address(url: object, option: str) -> Address:
             raise ConfigError(f"{option}: {shown}: a file:// URL has three slashes and an absolute path", hint=_ALLOWED)
         return Address(f"file://{parts.path}", "file")
     if not _HOST.fullmatch(host) or parts.path in ("", "/") or _dashed(parts.path):
-        raise ConfigError(f"{option}: {shown} names no host and path", hint=_ALLOWED)
+        raise ConfigError(f"{option}: {shown} has no host or no path", hint=_ALLOWED)
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     if user.startswith("-") or re.search(r"[\x00-\x1f\x7f]", user + password):
-        raise ConfigError(f"{option}: {shown}: that user cannot be one", hint=_ALLOWED)
+        raise ConfigError(f"{option}: {shown}: the user name is invalid", hint=_ALLOWED)
     named = f"[{host}]" if ":" in host else host
     place = f"{named}:{port}" if port else named
     if scheme == "ssh":
         if password:
             raise ConfigError(
-                f"{option}: {shown}: a password is of no use with ssh", hint="use a key: `privkey`, or ssh-agent"
+                f"{option}: {shown}: ssh does not use a password in the URL", hint="use a key: `privkey`, or ssh-agent"
             )
         place = f"{parts.username}@{place}" if parts.username else place
     return Address(urlunsplit((scheme, place, parts.path, parts.query, "")), scheme, host, port, user, Secret(password))

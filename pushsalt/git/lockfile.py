@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 NAME: Final = "pushsalt.lock"
 VERSION: Final = 1
 _HEAD: Final = """\
-# The revision of every git remote in use; belongs beside pushsalt.yaml, under version control.
-# `pushsalt formula update` moves it. With --locked nothing else is used.
+# The revision of every git remote in use. Keep it next to pushsalt.yaml, under version control. `pushsalt formula
+# update` updates it. With --locked no other revisions are used.
 """
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
@@ -42,7 +42,7 @@ Pins = dict[str, dict[str, str]]
 
 
 def lock_path(config: Config) -> Path | None:
-    """The path of the lock file beside ``pushsalt.yaml``; beside another configuration only if the file exists."""
+    """The path of the lock file next to ``pushsalt.yaml``; next to another configuration only if the file exists."""
     if config.lock_file is not None:
         return config.lock_file
     if config.path is None:
@@ -61,7 +61,7 @@ class LockFile:
         self._lock = threading.Lock()
         found = _read(path) if path is not None else None
         if strict and found is None:
-            where = f"there is no {path}" if path else f"there is no project, and so no {NAME}"
+            where = f"there is no {path}" if path else f"there is no project folder for a {NAME}"
             raise ConfigError(f"--locked: {where}", hint="`pushsalt formula update` writes it")
         #: whether the file exists; otherwise no ref is pinned
         self.exists = found is not None
@@ -127,14 +127,21 @@ def _read(path: Path) -> Pins | None:
         data = load_yaml(text, str(path))
     except YamlError as exc:
         where = Position(str(path), exc.line)
-        raise ConfigError(f"no lock file: {exc.problem}", hint="restore it from version control", where=where) from None
+        raise ConfigError(
+            f"not a lock file: {exc.problem}", hint="restore it from version control", where=where
+        ) from None
     if not isinstance(data, dict) or data.get("version") != VERSION or not isinstance(data.get("remotes"), dict | None):
-        raise ConfigError(f"{path} is no lock file of this version", hint="`pushsalt formula update` writes it anew")
+        raise ConfigError(
+            f"{path} is not a lock file of this version", hint="`pushsalt formula update` writes a new one"
+        )
     found: Pins = {}
     for url, refs in (data.get("remotes") or {}).items():
         for ref, commit in (refs if isinstance(refs, dict) else {"": None}).items():
             if not isinstance(commit, str) or not _HASH.fullmatch(commit):
-                raise ConfigError(f"{path}: {url}: {ref} has no commit's hash", hint="restore it from version control")
+                raise ConfigError(
+                    f"{path}: {url}: the value of {ref} is not the hash of a commit",
+                    hint="restore it from version control",
+                )
             found.setdefault(str(url), {})[str(ref)] = commit
     return found
 

@@ -1,4 +1,4 @@
-"""One remote's copy in the cache: a bare repository that is never pruned, and a note of its refs.
+"""The copy of a remote in the cache: a bare repository that is never pruned, and a note (a record) of its refs.
 
 ::
 
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Number of packs from which on a repository is repacked, with all objects.
+#: Number of packs at which a repository is repacked, with all objects.
 _MANY_PACKS: Final = 40
-#: Seconds for git commands that do not use the network.
+#: Time limit in seconds of git commands that do not use the network.
 _LOCAL: Final = 600.0
 
 _FETCH: Final = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
@@ -49,7 +49,7 @@ _NO_SHALLOW = re.compile(r"does not support shallow|dumb http transport", re.IGN
 
 
 class Mirror:
-    """One copy. ``remote`` has the options for fetching; it is one of the remotes that share the copy."""
+    """The copy of one or more remotes. ``remote``: the one whose options are used for fetching."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Mirror:
                 if is_ours(self._path(note.number)):
                     return note
         except (KeyError, TypeError, ValueError, IndexError):
-            log.warning("git: the note on %s is damaged; it will be written again", self.remote.shown)
+            log.warning("git: the record of the refs of %s is damaged; it will be written again", self.remote.shown)
         return None
 
     @property
@@ -276,7 +276,7 @@ class Mirror:
             except UnreachableError as exc:
                 if not remote.depth or not _NO_SHALLOW.search(str(exc)):
                     raise
-                log.info("git: %s does not support partial fetches: all of it is fetched", remote.shown)
+                log.info("git: %s does not support partial fetches, so everything is fetched", remote.shown)
                 self._fetch_once(path, refspecs, 0, progress)
         except StoppedError:
             raise
@@ -308,7 +308,7 @@ class Mirror:
         with access(remote.address, remote.login, self._ssh) as way:
             config = dict(way.config)
             if remote.filter:
-                # Objects that were filtered out are fetched in one go when they are needed; see `complete`.
+                # Objects that were filtered out are fetched together when they are needed; see `complete`.
                 config |= {"extensions.partialClone": "origin", "remote.origin.url": remote.address.url}
                 words.append(f"--filter={remote.filter}")
             source = "origin" if remote.filter else remote.address.url
@@ -381,7 +381,7 @@ class Mirror:
         return ["--exclude-promisor-objects"] if self.remote.filter else []
 
     def complete(self, tree: str) -> None:
-        """Fetch the missing objects of a tree into a partial copy, in one go."""
+        """Fetch the missing objects of a tree into a partial copy, with one request."""
         if not self.remote.filter:
             return
         done = self._local("rev-list", "--objects", "--missing=print", "--no-object-names", "--end-of-options", tree)
@@ -427,7 +427,7 @@ class Mirror:
 
     @contextlib.contextmanager
     def _locked(self, progress: Callable[[str], None] | None) -> Iterator[None]:
-        """A context with the lock for fetching. Waits for another controller as long as it needs."""
+        """A context with the lock for fetching. Waits for another controller without a time limit."""
         private_dir(self._private)
         if not is_ours(self._private.parent):
             raise PermissionError(EACCES, "others can write to that folder")
@@ -443,7 +443,7 @@ class Mirror:
                     if self._running.stopped:
                         raise StoppedError("stopped") from None
                     if not said and progress:
-                        progress("another pushsalt is fetching it")
+                        progress("another pushsalt command is fetching it")
                     said = True
                     time.sleep(0.05)
             self._lock_fds = (descriptor,)

@@ -58,7 +58,7 @@ def read_refs(path: Path) -> dict[str, tuple[str, str]]:
     try:
         repository = git.Repo(path, expand_vars=False)
     except (git.InvalidGitRepositoryError, git.NoSuchPathError):
-        raise DamagedError(f"{path} is no repository any more") from None
+        raise DamagedError(f"{path} is no longer a repository") from None
     try:
         repository.git.update_environment(**environment())
         text: Any = repository.git.for_each_ref(

@@ -19,13 +19,13 @@ from typing import BinaryIO, Final, NamedTuple
 from pushsalt.git import DamagedError, GitError
 from pushsalt.git.process import environment, git_argv
 
-#: Bytes up to which a blob is read into memory; larger ones are streamed.
+#: Maximum size in bytes of a blob that is read into memory; larger ones are streamed.
 LARGE: Final = 8 * 1024 * 1024
 _KEPT_BLOBS: Final = 32 * 1024 * 1024
-#: Bytes of the largest tree object, which is decoded as a whole.
+#: Maximum size in bytes of a tree object, since it is decoded as a whole.
 _MAX_TREE: Final = 64 * 1024 * 1024
 _PIECE: Final = 1024 * 1024
-#: Limit for the paths of a listing: a few small trees that contain each other many times could have any number.
+#: Maximum number of paths in a listing: a few small trees that contain each other many times could have any number.
 MAX_PATHS: Final = 1_000_000
 
 TREE: Final = 0o040000
@@ -67,7 +67,7 @@ class Objects:
         if found is None:
             kind, data = self._read(oid, _MAX_TREE)
             if kind != "tree" or data is None:
-                raise DamagedError(f"{self.git_dir}: object {oid} is no tree")
+                raise DamagedError(f"{self.git_dir}: object {oid} is not a tree")
             found = self._trees[oid] = _entries(data, len(oid) // 2)
         return found
 
@@ -77,12 +77,12 @@ class Objects:
             if oid in self._blobs:
                 self._blobs.move_to_end(oid)
                 return self._blobs[oid]
-            known = self._measures.get(oid)
-            if known is not None and known.size > limit:
+            measured = self._measures.get(oid)
+            if measured is not None and measured.size > limit:
                 return None
             kind, data = self._read(oid, limit)
             if kind != "blob":
-                raise DamagedError(f"{self.git_dir}: object {oid} is no file")
+                raise DamagedError(f"{self.git_dir}: object {oid} is not a file")
             if data is not None and len(data) <= LARGE:
                 self._keep(oid, data)
             return data
@@ -192,7 +192,7 @@ class Objects:
             if pieces is not None:
                 pieces.append(piece)
         if process.stdout.read(1) != b"\n":
-            raise ValueError("the answer has no end")
+            raise ValueError("the answer has no end mark")
         if checks.oid != oid:
             raise DamagedError(f"{self.git_dir}: object {oid} is damaged")
         if kind == "blob":

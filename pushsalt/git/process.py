@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 #: ``-c key=`` without a value.
 OLDEST: Final = (2, 29)
 
-#: Most bytes of a program's output.
+#: Maximum bytes of a program's output.
 MAX_OUTPUT: Final = 256 * 1024 * 1024
 MAX_WORDS: Final = 256 * 1024
 
@@ -86,7 +86,7 @@ _FIXED: Final = {
 
 
 class TimedOutError(UnreachableError):
-    """Git was silent, or took too long."""
+    """Git sent no output for too long, or took too long in all."""
 
 
 class StoppedError(GitError):
@@ -99,7 +99,7 @@ class OldGitError(GitError):
     def __init__(self, found: str) -> None:
         wanted = ".".join(map(str, OLDEST))
         super().__init__(
-            f"git {found} here; pushsalt needs git >= {wanted} for git remotes",
+            f"this machine has git {found}; pushsalt needs git >= {wanted} for git remotes",
             hint=f"install git {wanted} or newer on this machine, or serve a clone of the repository by file_roots",
         )
 
@@ -184,7 +184,7 @@ class Running:
                 )
             except FileNotFoundError:
                 raise GitError(
-                    "there is no git on this machine", hint="install the package git: remotes are fetched by it"
+                    "there is no git on this machine", hint="install the package git, which fetches remotes"
                 ) from None
             self._processes.add(process)
         return process
@@ -260,7 +260,7 @@ def run(
 
 
 def _give(process: subprocess.Popen[bytes], data: bytes) -> None:
-    """Write stdin before output is read: for little data, or programs that read all of it first."""
+    """Write stdin before output is read: only for small data, or programs that read all of stdin first."""
     assert process.stdin
     try:
         process.stdin.write(data)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-# Without git the import of GitPython would fail with an error of its own.
+# Without git the import of GitPython would fail with GitPython's own error.
 os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
 
 import git

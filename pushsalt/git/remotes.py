@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 #: Parallel fetches.
 WIDTH: Final = 8
 
-_MOVED: Final = "name another, or if pushsalt.lock has it, let `pushsalt formula update` move it to what there is now"
+_MOVED: Final = "name another, or if it is in pushsalt.lock: `pushsalt formula update` replaces it by the current one"
 
 #: Called with a remote's name and a progress text, which is empty at the end; from any thread.
 Say = Callable[[str, str], None]
@@ -87,7 +87,7 @@ class Remotes:
         return found
 
     def resolve(self, remote: Remote, ref: str) -> tuple[Mirror, str, str] | None:
-        """(copy, commit, tree) of a branch, tag or hash of a remote: as pinned by the lock file, else the present one.
+        """(copy, commit, tree) of a branch, tag or hash of a remote: as pinned by the lock file, else the current one.
 
         None if the remote has no such ref. Raises GitError if there is no copy, or the pinned commit cannot be found;
         ConfigError if ``--locked`` forbids it.
@@ -218,7 +218,7 @@ class Remotes:
     def _complain(self, remote: Remote, mirror: Mirror, exc: GitError) -> None:
         note = mirror.note
         hint = f" ({exc.hint})" if exc.hint else ""
-        if isinstance(exc, OldGitError):  # that git cannot read the copy either
+        if isinstance(exc, OldGitError):  # this git cannot read the copy either
             log.error("git: %s cannot be fetched: %s%s", remote.shown, exc.message, hint)
             return
         if note is None:
@@ -268,7 +268,7 @@ class Remotes:
         if mirror.note is None:
             reason = self._synced.get(mirror.key)
             said = f": {reason.message}; {reason.hint}" if reason else ""
-            raise GitError(f"{mirror.remote.shown} was never fetched{said}", hint=reason.hint if reason else "")
+            raise GitError(f"{mirror.remote.shown} has never been fetched{said}", hint=reason.hint if reason else "")
 
     def _tree(self, mirror: Mirror, commit: str, whole: bool = True) -> str:
         """The tree of a commit, which may be in no ref; it is fetched by its hash if the copy lacks it."""

@@ -66,7 +66,7 @@ _FILTER = re.compile(r"|blob:none|blob:limit=[0-9]+[kmg]?|tree:[0-9]+")
 class Remote:
     """One remote with all of its options, with defaults.
 
-    ``saltenvs`` are explicitly mapped saltenvs: name -> {ref, root, mountpoint}; those of the remote override the
+    ``saltenvs``: the explicitly mapped saltenvs, name -> {ref, root, mountpoint}; those of the remote override the
     global ones. ``branch`` and ``env`` are options of git_pillar.
     """
 
@@ -100,7 +100,7 @@ class Remote:
 
     @property
     def shown(self) -> str:
-        """For messages: the option ``name``, or the URL."""
+        """The name in messages: the option ``name``, or the URL."""
         return self.name or self.address.shown
 
     @property
@@ -265,7 +265,7 @@ def _check_names(role: Role, own: Mapping[str, Any], label: str) -> None:
         near = nearest(unknown[0], PARAMETERS[role], n=1)
         meant = f"did you mean {near[0]}? " if near else ""
         raise ConfigError(
-            f"{label}: {unknown[0]!r} is no option of a remote",
+            f"{label}: {unknown[0]!r} is not an option of a remote",
             hint=f"{meant}there are: {', '.join(sorted(PARAMETERS[role]))}",
         )
 
@@ -273,14 +273,14 @@ def _check_names(role: Role, own: Mapping[str, Any], label: str) -> None:
 def _check(remote: Remote, label: str) -> None:
     for kind in remote.ref_types:
         if kind not in REF_TYPES:
-            raise ConfigError(f"{label}: {kind!r} is no kind of ref", hint=f"ref_types are {', '.join(REF_TYPES)}")
+            raise ConfigError(f"{label}: {kind!r} is not a kind of ref", hint=f"ref_types are {', '.join(REF_TYPES)}")
     for ref in [*remote.named_refs(), remote.base]:
         if not is_ref(ref):
-            raise ConfigError(f"{label}: {ref!r} cannot be a branch or tag", hint="name one as git shows it")
+            raise ConfigError(f"{label}: {ref!r} cannot be a branch or tag", hint="write the name as git shows it")
     if not _FILTER.fullmatch(remote.filter):
-        raise ConfigError(f"{label}: {remote.filter!r} is no filter", hint="for example blob:none")
+        raise ConfigError(f"{label}: {remote.filter!r} is not a filter", hint="for example blob:none")
     if not re.fullmatch(r"|[\w+.-]+://[^\s]+|[\w.-]+(:[0-9]+)?", remote.login.proxy):
-        raise ConfigError(f"{label}: its `proxy` is no URL", hint="for example http://proxy.example:3128")
+        raise ConfigError(f"{label}: its `proxy` is not a URL", hint="for example http://proxy.example:3128")
 
 
 def _global(role: Role, name: str, opts: Mapping[str, Any], default: Any) -> Any:
@@ -293,11 +293,11 @@ def _joined(below: Any, label: str) -> dict[str, Any]:
     if isinstance(below, Mapping):
         return {str(key): value for key, value in below.items()}
     if not isinstance(below, list | tuple | None):
-        raise ConfigError(f"{label}: {below!r} is no list of options", hint="write  - option: value  a line")
+        raise ConfigError(f"{label}: {below!r} is not a list of options", hint="write  - option: value  a line")
     found: dict[str, Any] = {}
     for item in below or ():
         if not isinstance(item, Mapping):
-            raise ConfigError(f"{label}: {item!r} is no option", hint="write  - option: value  a line")
+            raise ConfigError(f"{label}: {item!r} is not an option", hint="write  - option: value  a line")
         found.update({str(key): value for key, value in item.items()})
     return found
 
@@ -309,7 +309,7 @@ def _saltenvs(own: Any, general: Any, label: str) -> dict[str, dict[str, str]]:
             settings = {key: str(value) for key, value in _joined(below, f"{label}: saltenv {saltenv}").items()}
             for key in settings:
                 if key not in ("ref", "root", "mountpoint"):
-                    text = f"{label}: {key!r} is no option of the saltenv {saltenv}"
+                    text = f"{label}: {key!r} is not an option of the saltenv {saltenv}"
                     raise ConfigError(text, hint="there are ref, root, mountpoint")
             if "root" in settings:
                 settings["root"] = _folder(settings["root"], f"{label}: root of {saltenv}")
@@ -322,10 +322,10 @@ def _saltenvs(own: Any, general: Any, label: str) -> dict[str, dict[str, str]]:
 def _typed(name: str, value: Any, label: str) -> Any:
     """An option's value by Salt's rules: most options are converted to text."""
     if name in _BOOLS:
-        known = _WORDS.get(str(value).strip().lower())
-        if known is None:
+        truth = _WORDS.get(str(value).strip().lower())
+        if truth is None:
             raise ConfigError(f"{label} must be true or false, not {value!r}", hint="write True or False")
-        return known
+        return truth
     if name in _NUMBERS:
         try:
             return int(value)
@@ -347,7 +347,9 @@ def _renderers(value: Any, label: str) -> frozenset[str] | None:
     names = _typed("renderers", value, label)
     for name in names:
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
-            raise ConfigError(f"{label}: {name!r} is no name of a renderer", hint="for example [jinja, yaml, json]")
+            raise ConfigError(
+                f"{label}: {name!r} is not the name of a renderer", hint="for example [jinja, yaml, json]"
+            )
     return frozenset(names)
 
 
@@ -356,7 +358,7 @@ def _refspec(spec: str, label: str) -> str:
     found = _REFSPEC.fullmatch(spec)
     source, target = (found["from"], found["to"]) if found else ("", "")
     if not found or not all(is_ref(part.replace("*", "x", 1)) for part in (source, target)):
-        text = f"{label}: {spec!r} is no refspec that can be fetched"
+        text = f"{label}: {spec!r} is not a refspec that can be fetched"
         raise ConfigError(text, hint=f"for example {REFSPECS[0]}")
     return f"+{source}:{target}"
 

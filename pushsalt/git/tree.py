@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-#: Most links in the resolution of one path.
+#: Maximum number of links in the resolution of one path.
 _LINKS: Final = 40
 _MAX_LINK: Final = 4096
 
@@ -74,7 +74,7 @@ class CommitTree:
     """The tree of a commit of a remote. If the cache is damaged, its objects are fetched again."""
 
     def __init__(self, remotes: Remotes, mirror: Mirror, commit: str, tree: str, limit: Limit | None = None) -> None:
-        """``limit`` is that of the remote; other remotes with the same copy may have another."""
+        """``limit``: that of the remote; other remotes that share the copy may have another limit."""
         self.commit = commit
         self.limit = limit
         self.oid = tree

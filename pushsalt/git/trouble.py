@@ -29,18 +29,21 @@ _LOGIN_WORDS = (
 _HINTS: Final = (
     (_LOGIN_WORDS, "check user and password, or privkey and passphrase, of this remote"),
     (("Host key verification failed",), "connect once with ssh and check the key, which adds it to known_hosts"),
-    (("dubious ownership",), "the repository belongs to another user: clone it from one of your own, or over ssh"),
+    (
+        ("dubious ownership",),
+        "the repository belongs to another user: use a clone of your own, or ssh",
+    ),
     (("certificate", "SSL"), "check the server's certificate, or set `ssl_verify: False` for this remote"),
     (
         ("not found", "does not appear to be a git repository", "does not exist"),
         "check the URL, and the permissions of this login",
     ),
-    (("Could not resolve",), "check the host's name, and that the network is up"),
+    (("Could not resolve",), "check the host's name and the network"),
 )
 
 
 def check(done: Done, address: Address, error: type[GitError]) -> None:
-    """Raises ``error`` if a git command for this remote has failed."""
+    """Raise ``error`` if a git command for this remote has failed."""
     if done.code == 0:
         return
     words = [line.removeprefix("fatal: ") for line in done.words.splitlines() if not _NOISE.match(line)]
@@ -48,5 +51,5 @@ def check(done: Done, address: Address, error: type[GitError]) -> None:
     said = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "?", said)  # the text may come from the server
     if address.password:
         said = said.replace(address.password, "**********")
-    hint = next((hint for marks, hint in _HINTS if any(mark.lower() in said.lower() for mark in marks)), "")
+    hint = next((hint for patterns, hint in _HINTS if any(mark.lower() in said.lower() for mark in patterns)), "")
     raise error(said, hint=hint or "try  git ls-remote  with the same URL")

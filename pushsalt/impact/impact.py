@@ -127,7 +127,7 @@ def between(old: Side, new: Side, project: Project, ids: Collection[str] | None)
     """The differences of two sides. ``project`` has the cached grains; all secrets are added to its redactor."""
     shared = _Shared(old, new)
     found = Impact(old.name, new.name)
-    known: dict[tuple[int, int], dict[str, Any]] = {}
+    differences: dict[tuple[int, int], dict[str, Any]] = {}
     kept: list[Answer] = []  # keeps the objects alive, so that ``id()`` is not used for another one
     before, after = old.targets(), new.targets()
     for id in {**after, **before}:
@@ -138,14 +138,14 @@ def between(old: Side, new: Side, project: Project, ids: Collection[str] | None)
         pair = (first, first if same else _answer(new, after.get(id), project))
         kept += pair
         key = id_of(pair[0]), id_of(pair[1])
-        if key not in known:
-            known[key] = difference(pair[0], pair[1], shared.changed)
-        if known[key]:
-            found.ids[id] = known[key]
+        if key not in differences:
+            differences[key] = difference(pair[0], pair[1], shared.changed)
+        if differences[key]:
+            found.ids[id] = differences[key]
         found.total += 1
     found.rendered = len({id_of(each) for each in kept})
     for side in (old, new):
-        project.redactor.add_secrets(*side.project.redactor.known())
+        project.redactor.add_secrets(*side.project.redactor.secrets())
     return found
 
 
@@ -172,7 +172,7 @@ class _Shared:
             self._ground = False
         old.share(once, numbers)
         new.share(once if self._ground else Once(), numbers if self._ground else {})
-        self._known: dict[int, bool] = {}
+        self._compared: dict[int, bool] = {}
 
     @cached_property
     def changed(self) -> bool:
@@ -194,9 +194,9 @@ class _Shared:
         if any(getattr(before, name) != getattr(after, name) for name in _OWN):
             return False
         key = id_of(first)
-        if key not in self._known:
-            self._known[key] = self._old.same(self._new, first.reads)
-        return self._known[key]
+        if key not in self._compared:
+            self._compared[key] = self._old.same(self._new, first.reads)
+        return self._compared[key]
 
 
 #: Fields of a target that renderings can read.

@@ -38,8 +38,8 @@ class Place:
     folder: Path
     folders: tuple[Path, ...] = ()
 
-    def here(self, path: Path) -> Path:
-        """A path of the repository on this side."""
+    def located(self, path: Path) -> Path:
+        """The path on this side for a path of the repository; other paths are unchanged."""
         try:
             return self.folder / path.relative_to(self.top)
         except ValueError:
@@ -49,7 +49,8 @@ class Place:
         """Options with paths of the repository -> with those of this side."""
         if self.folder == self.top:
             return value
-        return _replaced(_replaced(_replaced(value, here := str(self.folder), _HERE), str(self.top), here), _HERE, here)
+        folder = str(self.folder)
+        return _replaced(_replaced(_replaced(value, folder, _HERE), str(self.top), folder), _HERE, folder)
 
     def normal(self, value: Any) -> Any:
         """The value without the folder of the side, for keys."""
@@ -231,14 +232,14 @@ class Side:
 def settings_of(settings: Settings, project: Project, place: Place) -> Settings:
     """The settings of the command, for the same project in another place."""
     config = project.config
-    inventories = [path for path in map(place.here, config.inventories) if path.exists()]
-    lock_file = place.here(config.lock_file) if config.lock_file is not None else None
+    inventories = [path for path in map(place.located, config.inventories) if path.exists()]
+    lock_file = place.located(config.lock_file) if config.lock_file is not None else None
     return replace(
         settings,
-        config=place.here(config.path) if config.path is not None else None,
+        config=place.located(config.path) if config.path is not None else None,
         inventories=inventories,
-        file_roots=[place.here(Path.cwd() / path) for path in settings.file_roots],
-        pillar_roots=[place.here(Path.cwd() / path) for path in settings.pillar_roots],
+        file_roots=[place.located(Path.cwd() / path) for path in settings.file_roots],
+        pillar_roots=[place.located(Path.cwd() / path) for path in settings.pillar_roots],
         cache_dir=config.cache_dir,
         lock_file=lock_file,
     )

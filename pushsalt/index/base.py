@@ -54,7 +54,7 @@ class Index:
             return list(dict.fromkeys(found))
 
     def place(self) -> tuple[int, int] | None:
-        """Identity (device, inode) of the present log file, for ``refill``; None if there is none yet."""
+        """Identity (device, inode) of the current log file, for ``refill``; None if there is no log yet."""
         return self._journal.place()
 
     def crashed(self) -> float | None:
@@ -81,8 +81,8 @@ class Index:
     ) -> None:
         """Let ``fill`` write segments and add their names to its list, then reset the log to them.
 
-        Does nothing if the log's ``place`` is not ``instead`` any more: another process was first. ``waiting``: writers
-        wait meanwhile.
+        Does nothing if the log's ``place`` is no longer ``instead``, because another process has replaced the log.
+        ``waiting``: writers are blocked until ``fill`` returns.
         """
         journal = self._journal
         with journal.rewriting(wait=True), journal.locked() if waiting else contextlib.nullcontext():

@@ -1,4 +1,4 @@
-"""Makes a new segment of resources from an old one and later writes. Unchanged data is copied as bytes.
+"""Writes a new segment of resources from an old one and later writes. Unchanged data is copied as bytes.
 
 Deleted resources are left out, or kept as deleted if older segments below may have them.
 
@@ -18,14 +18,14 @@ from typing import Final
 from zlib import crc32
 
 from pushsalt.index import files, fresh
-from pushsalt.index.filters import Filter, blocks_for, marks
+from pushsalt.index.filters import Filter, blocks_for, hash_keys
 from pushsalt.index.format import Damage, decode, encode, escape
 from pushsalt.index.layers import ByType, united
 from pushsalt.index.output import Output, posting
 from pushsalt.index.segment import GONE, NOBODY, PLACE, POSTING, Segment, pairs_text
 from pushsalt.index.table import BLOCK, INDEX, OWNER, TABLE, Place, Table
 
-#: how many marks a filter may have, relative to a new one, before it is built again
+#: a filter with more than this multiple of the hashes that a new one is sized for is built again
 _FULL: Final = 1.25
 
 
@@ -44,7 +44,7 @@ def merge(path: Path, base: Segment | None, changes: ByType, *, lowest: bool = T
 
 
 class _Type:
-    """A type that is being merged: its sorted ids, each with the number of its manager (in ``_Merge.names``)."""
+    """A type that is being merged: sorted ids, each with the number of its manager (index in ``_Merge.names``)."""
 
     def __init__(self, table: Table | None, gone: int | None) -> None:
         #: None if the ids are those of ``table``, whose bytes are copied then
@@ -108,7 +108,7 @@ class _Merge:
         postings = begin, self.out.at - begin
         managers = [name for name, _ in order]
         managers_place = self.out.table(managers, b"".join(places), PLACE.size)
-        sought, old = self._marks(types)
+        sought, old = self._hashes(types)
         count = sum(self.counts)
         self.out.finish(
             count,
@@ -116,20 +116,20 @@ class _Merge:
             types=types_place,
             managers=managers_place,
             postings=postings,
-            marks=sought,
+            hashes=sought,
             old=old,
         )
 
-    def _marks(self, types: list[tuple[str, _Type]]) -> tuple[list[Iterable[int]], Filter | None]:
-        """Marks to add, and the old filter to add them to; None for it if it would become too full."""
+    def _hashes(self, types: list[tuple[str, _Type]]) -> tuple[list[Iterable[int]], Filter | None]:
+        """(hashes to add, old filter to add them to); if that would be too full: (all hashes, None)."""
         old = self.base.filter
         added = [run for of_type in self.added.values() for run in of_type.items()]
         if old is not None:
             most = _FULL * min(old.place.blocks, blocks_for(sum(self.counts)))
-            if blocks_for(old.place.marks + sum(len(ids) for _, ids in added)) <= most:
-                return [marks(type, encode("\0".join(ids))) for type, ids in added], old
+            if blocks_for(old.place.hashes + sum(len(ids) for _, ids in added)) <= most:
+                return [hash_keys(type, encode("\0".join(ids))) for type, ids in added], old
         texts = ((type, kind.table.text()[1:-1] if kind.table else encode("\0".join(kind.ids))) for type, kind in types)
-        return list(starmap(marks, texts)), None
+        return list(starmap(hash_keys, texts)), None
 
     # --- the view by type --------------------------------------------------------------------------------------------
 

@@ -275,7 +275,7 @@ class Column:
 
 def _escaped(texts: list[str]) -> list[str]:
     joined = "".join(texts)
-    return [escape(text) for text in texts] if any(mark in joined for mark in "\0\1\2") else texts
+    return [escape(text) for text in texts] if any(separator in joined for separator in "\0\1\2") else texts
 
 
 def numbers_of(kind: str, data: bytes) -> array[int]:

@@ -22,10 +22,10 @@ MOST: Final = 16
 
 
 def worth(counts: Sequence[int], most: float = float("inf")) -> int:
-    """How many of the newest segments to merge; ``counts``: entries of each, oldest first; at most ``most`` entries.
+    """How many of the newest segments to merge. ``counts``: entries of each segment, oldest first.
 
-    The newest is always among them. The oldest of them is at most as large as the others together: so each entry is
-    rewritten O(log n) times.
+    ``most``: the limit for the entries of the merged segments. The newest segment is always among them. The oldest of
+    them is at most as large as the others together, so each entry is rewritten O(log n) times.
     """
     total, chosen = 0, 1
     for number, count in enumerate(reversed(counts), 1):

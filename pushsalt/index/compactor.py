@@ -9,8 +9,8 @@ from typing import Final
 from pushsalt.errors import IndexCorrupt
 from pushsalt.index import GrainIndex, ResourceIndex
 
-#: Seconds after which this process closes the old segment. Readers switch to the new one before, so that this process
-#: closes it last and waits for the system to free the removed file
+#: Seconds after which this process closes the old segment. Readers have switched to the new one by then: the process
+#: that closes a removed file last waits until the system has freed it, and that should not be a reader
 _LINGER: Final = 0.3
 
 

@@ -1,4 +1,4 @@
-"""What ``cache verify`` finds wrong with the log of an index."""
+"""Finds damage in the log of an index, for ``cache verify``."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pushsalt.index.lock import WritersLock
 
 
 def log_problems(folder: Path, lock: WritersLock, generation: int) -> list[str]:
-    """Damage of the file ``log``, both copies of each frame included, and of the mark of the last write."""
+    """Damage of the file ``log``, in either copy of a frame, and of the mark of the last write, as texts."""
     found: list[str] = []
     try:
         data = (folder / "log").read_bytes()
     except OSError as exc:
         return [f"the log cannot be read: {exc.strerror}"]
     if data[: len(MAGIC)] != MAGIC:
-        found.append("the log has no valid beginning")
+        found.append("the log has no valid header")
     try:
         frames = format.scan(data[len(MAGIC) :], 0, thorough=True)
     except Damage as exc:

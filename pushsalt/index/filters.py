@@ -1,10 +1,11 @@
 """The Bloom filter of a segment of resources: it has no false negatives, and about 0.2 % false positives.
 
 Few of many segments have a given resource; the filters rule out most others without reading their tables.
-A resource has a mark, the CRC-32 of its escaped type NUL id, and sets three bits in one block. Layout::
+The hash of a resource, the CRC-32 of its escaped type NUL id, sets three bits in one block. Layout::
 
-    blocks      256 bytes each; a mark's is mark * blocks >> 32, its bits are the lowest eleven bits of the mark, the
-                eleven above them, and the lowest eleven of mark * 0x9e3779b1 >> 16; bit n is bit n & 7 of byte n >> 3
+    blocks      256 bytes each; that of a hash is hash * blocks >> 32, its bits are the lowest eleven bits of the hash,
+                the eleven above them, and the lowest eleven of hash * 0x9e3779b1 >> 16; bit n is bit n & 7 of byte
+                n >> 3
     index       the CRC-32 of each block u32
 """
 
@@ -23,21 +24,22 @@ _T = TypeVar("_T")
 
 _BLOCK: Final = 256
 _MIX: Final = 0x9E3779B1
-#: marks per block by which the number of blocks is chosen
+#: hashes per block by which the number of blocks is chosen
 _MARKS: Final = 85
-#: reading all of so many blocks takes as long as reading a single one
+#: up to this number of blocks, reading all of them takes as long as reading one
 _CHEAP: Final = 20
 
 
-def mark(type: str, id: str) -> int:
+def hash_key(type: str, id: str) -> int:
+    """The 32-bit hash of a resource in the filter."""
     name = f"{type}\0{id}"
     if not (type.isprintable() and id.isprintable()):
         name = f"{escape(type)}\0{escape(id)}"
     return crc32(name.encode("utf-8", "surrogatepass"))
 
 
-def marks(type: str, ids: bytes) -> Iterable[int]:
-    """The marks of escaped ids, joined by NUL; the type is escaped, too."""
+def hash_keys(type: str, ids: bytes) -> Iterable[int]:
+    """The hashes of escaped ids, joined by NUL; the type is escaped, too."""
     return map(crc32, ids.split(b"\0"), repeat(crc32(encode(f"{type}\0"))))
 
 
@@ -46,8 +48,8 @@ class Place(NamedTuple):
 
     at: int
     blocks: int
-    #: number of marks that were added
-    marks: int
+    #: number of hashes that were added
+    hashes: int
     crc: int
     index_crc: int
 
@@ -60,15 +62,15 @@ class Filter:
     def __init__(self, file: File, place: Place) -> None:
         self.place = place
         self._file = file
-        #: all blocks, verified; None as long as they were not all read
+        #: all blocks, verified; None until all were read
         self._all: bytes | None = None
         self._crcs: Sequence[int] = ()
         self._looks = 0
 
-    def has(self, mark: int) -> bool:
-        """False if the segment has no entry with this mark; True if it may have one."""
+    def has(self, key_hash: int) -> bool:
+        """False if the segment has no entry with this hash; True if it may have one."""
         data, blocks = self._all, self.place.blocks
-        at = mark * blocks >> 32
+        at = key_hash * blocks >> 32
         if data is None:
             self._looks += 1
             if self._looks * _CHEAP >= blocks:
@@ -78,22 +80,22 @@ class Filter:
         at *= _BLOCK
         return bool(
             data
-            and data[at + (mark >> 3 & 255)] >> (mark & 7) & 1
-            and data[at + (mark >> 14 & 255)] >> (mark >> 11 & 7) & 1
-            and data[at + (mark * _MIX >> 19 & 255)] >> (mark * _MIX >> 16 & 7) & 1
+            and data[at + (key_hash >> 3 & 255)] >> (key_hash & 7) & 1
+            and data[at + (key_hash >> 14 & 255)] >> (key_hash >> 11 & 7) & 1
+            and data[at + (key_hash * _MIX >> 19 & 255)] >> (key_hash * _MIX >> 16 & 7) & 1
         )
 
-    def among(self, items: Sequence[_T], marks: Sequence[int]) -> list[_T]:
-        """The items whose mark (same position in ``marks``) may be in the segment."""
-        self._looks += len(marks)
+    def among(self, items: Sequence[_T], hashes: Sequence[int]) -> list[_T]:
+        """The items whose hash (same position in ``hashes``) may be in the segment."""
+        self._looks += len(hashes)
         blocks = self.place.blocks
         if self._looks * _CHEAP < blocks:
-            return list(compress(items, map(self.has, marks)))
+            return list(compress(items, map(self.has, hashes)))
         data = self.all()
         # The first bit rules out most items, without a function call.
-        likely = [data[(mark * blocks >> 32) * _BLOCK + (mark >> 3 & 255)] >> (mark & 7) & 1 for mark in marks if data]
+        likely = [data[(one * blocks >> 32) * _BLOCK + (one >> 3 & 255)] >> (one & 7) & 1 for one in hashes if data]
         found = list(compress(items, likely))
-        return list(compress(found, map(self.has, compress(marks, likely)))) if found else found
+        return list(compress(found, map(self.has, compress(hashes, likely)))) if found else found
 
     def all(self) -> bytes:
         """All blocks."""
@@ -125,24 +127,24 @@ class Filter:
 
 
 def blocks_for(count: int) -> int:
-    """The number of blocks for so many marks."""
+    """The number of blocks for so many hashes."""
     return (count + _MARKS - 1) // _MARKS
 
 
 def written(blocks: int, found: Iterable[Iterable[int]], old: Filter | None = None) -> tuple[bytes, int, int, int, int]:
-    """The bytes of a filter with these marks and those of ``old``, which has as many blocks.
+    """The bytes of a filter with these hashes and those of ``old``, which has as many blocks.
 
-    Then the numbers of blocks and marks, and both checksums. Raises Damage if ``old`` is damaged.
+    Then the numbers of blocks and hashes, and both checksums. Raises Damage if ``old`` is damaged.
     """
     data = bytearray(blocks * _BLOCK) if old is None else bytearray(old.all())
     count = 0
-    for count, mark in enumerate(chain.from_iterable(found), 1):  # noqa: B007
-        at = (mark * blocks >> 32) * _BLOCK
-        data[at + (mark >> 3 & 255)] |= 1 << (mark & 7)
-        data[at + (mark >> 14 & 255)] |= 1 << (mark >> 11 & 7)
-        mark = mark * _MIX >> 16
-        data[at + (mark >> 3 & 255)] |= 1 << (mark & 7)
+    for count, key_hash in enumerate(chain.from_iterable(found), 1):  # noqa: B007
+        at = (key_hash * blocks >> 32) * _BLOCK
+        data[at + (key_hash >> 3 & 255)] |= 1 << (key_hash & 7)
+        data[at + (key_hash >> 14 & 255)] |= 1 << (key_hash >> 11 & 7)
+        key_hash = key_hash * _MIX >> 16
+        data[at + (key_hash >> 3 & 255)] |= 1 << (key_hash & 7)
     crcs = [crc32(data[at : at + _BLOCK]) for at in range(0, len(data), _BLOCK)]
     index = struct.pack(f"<{blocks}I", *crcs)
-    count += old.place.marks if old is not None else 0
+    count += old.place.hashes if old is not None else 0
     return bytes(data) + index, blocks, count, crc32(data), crc32(index)

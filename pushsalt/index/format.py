@@ -48,7 +48,7 @@ from zlib import crc32
 MAGIC: Final = b"pushsalt index\0\1"
 MARK: Final = b"\xf5PSf"
 HINT: Final = b""
-#: the beginning of a checkpoint's payload; its first byte is not valid in UTF-8
+#: the first bytes of a checkpoint's payload; the first of them is not valid in UTF-8
 CHECKPOINT: Final = b"\xf5C"
 
 _HEAD: Final = struct.Struct("<4sIQ")

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable, Mapping
 from itertools import accumulate, chain
 
-from pushsalt.index.filters import marks
+from pushsalt.index.filters import hash_keys
 from pushsalt.index.format import SEPARATORS, encode, escape
 from pushsalt.index.layers import ByType
 from pushsalt.index.output import Output, posting
@@ -30,7 +30,7 @@ def write(out: Output, entries: ByType, *, lowest: bool) -> None:
     for type, ids, of in kinds:
         managed = struct.pack(f"<{len(of)}I", *map(numbers.__getitem__, of))
         rows.append(TABLE.pack(*out.table(ids, managed, OWNER.size)))
-        sought.append(marks(type, encode("\0".join(ids))))
+        sought.append(hash_keys(type, encode("\0".join(ids))))
         runs: dict[str | None, list[str]] = {}
         for id, owner in zip(ids, of, strict=True):
             if owner in runs:
@@ -51,7 +51,7 @@ def write(out: Output, entries: ByType, *, lowest: bool) -> None:
     places = chain.from_iterable(zip(accumulate(lengths, initial=place), lengths, counts.values(), strict=False))
     table = struct.pack(f"<{3 * len(postings)}Q", *places)[PLACE.size * gone :]
     managers = out.table([name for name, _ in names], table, PLACE.size)
-    out.finish(sum(counts.values()), gone=gone, types=types, managers=managers, postings=(place, length), marks=sought)
+    out.finish(sum(counts.values()), gone=gone, types=types, managers=managers, postings=(place, length), hashes=sought)
 
 
 def _kinds(entries: ByType, lowest: bool) -> Iterable[tuple[str, list[str], list[str | None]]]:
@@ -68,7 +68,7 @@ def _kinds(entries: ByType, lowest: bool) -> Iterable[tuple[str, list[str], list
 def escaped(owners: Mapping[str, str | None]) -> Mapping[str, str | None]:
     """The mapping with escaped ids."""
     text = "".join(owners)
-    if not any(mark in text for mark in SEPARATORS):
+    if not any(separator in text for separator in SEPARATORS):
         return owners
     return {escape(id): owner for id, owner in owners.items()}
 

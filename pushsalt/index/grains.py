@@ -37,7 +37,7 @@ MOST_ENTRIES: Final = 64
 MOST_PARTS: Final = 8
 #: rows up to which the writer merges parts itself
 AT_ONCE: Final = 2048
-#: bytes of the log from which on it is rewritten, not counting twice the lists of dead rows
+#: bytes of the log from which on it is rewritten, plus twice the size of its lists of dead rows
 LOG_LEAST: Final = 1 << 20
 
 
@@ -86,7 +86,7 @@ class GrainIndex(Index):
             return self._view
 
     def ids(self) -> list[str]:
-        """All known ids, sorted."""
+        """All ids of the index, sorted."""
         view = self.view()
         return view.ids(view.everything)
 
@@ -132,7 +132,7 @@ class GrainIndex(Index):
             raise
 
     def delete(self, id: str, *, within: Callable[[], object] | None = None) -> bool:
-        """Remove an id; whether it was known. ``within`` as for ``put_many``."""
+        """Remove an id; returns whether the index had it. ``within`` as for ``put_many``."""
         with self._sound():
             with self._journal.locked():
                 self._refresh()
@@ -278,8 +278,8 @@ class GrainIndex(Index):
                 journal.load(self._begin, self._take)
 
     def _begin(self, names: list[str]) -> None:
-        known = self._parts
-        self._parts = {name: known.get(name) or Part.open(self.path / name) for name in names}
+        opened = self._parts
+        self._parts = {name: opened.get(name) or Part.open(self.path / name) for name in names}
         self._dead = {}
         self._entries = {}
         self._view = None

@@ -1,4 +1,4 @@
-"""The sorted ids of a part: cut out of the text one by one if few are needed, or all at once."""
+"""The sorted ids of a part: sliced from the text one by one if few are needed, else all at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final, overload
 
 from pushsalt.index.format import Damage, join, split, unescape
 
-#: if more than one of so many ids is needed, all are cut out of the text
+#: if more than one in this number of ids is needed, all are decoded
 _FEW: Final = 3
 
 

@@ -79,8 +79,8 @@ class Journal:
     def load(self, begin: Callable[[list[str]], None], take: Callable[[list[bytes]], None]) -> None:
         """Read the present log: calls ``begin`` with the segments' names, then ``take`` with the writes.
 
-        The writes are the last checkpoint, if there is one, and those after it. Both functions may raise Damage, and
-        FileNotFoundError for a segment: then a rewrite came between. Raises IndexCorrupt, OSError.
+        The writes are the last checkpoint, if there is one, and those after it. Both functions may raise Damage; they
+        may raise FileNotFoundError for a segment that a rewrite has removed meanwhile. Raises IndexCorrupt, OSError.
         """
         for attempt in range(_TRIES):
             fd = self._open()
@@ -90,7 +90,7 @@ class Journal:
                 first = self._scan(log, 0, most=1)
                 meta = format.split(format.decode(first.payloads[0])) if first.payloads else []
                 if len(meta) < 2 or meta[0] != self.kind or not meta[1].isdigit():
-                    raise Damage("its log has no valid beginning")
+                    raise Damage("its log has no valid header")
                 place, number = format.last_checkpoint(log)
                 frames = self._scan(log, number, at=place)
                 self._compare(fd, int(meta[1]), number + len(frames.payloads) - 1)
@@ -264,7 +264,7 @@ class Journal:
         self._lock.stamp(self.generation, number)
 
     def _lost(self) -> bool:
-        """Whether the mark, in the same boot of the machine, has a later number than the log."""
+        """Whether the mark has a later number than the log, and was written since the machine was booted."""
         mark = self._lock.mark()
         return mark is not None and mark[:1] == (self.generation,) and mark[1] > self.number and mark[2] == lock.boot()
 
@@ -370,7 +370,10 @@ class Journal:
         return (self.folder / "log").stat(follow_symlinks=False).st_mtime
 
     def confirm(self) -> None:
-        """Record that the log is complete for this boot. The caller holds the lock and has called ``poll``."""
+        """Record that the log is complete for this boot of the machine.
+
+        The caller has the lock and has called ``poll``.
+        """
         self._lock.stamp(self.generation, self.number)
 
     def _install(self, segments: Sequence[str], generation: int, writes: Sequence[bytes] = ()) -> None:
@@ -403,8 +406,10 @@ class Journal:
         return self._rewrites.is_mine()
 
     def sweep(self, gone: Collection[str], keep: Collection[str]) -> None:
-        """Remove these segments, and files that killed processes left; called within ``rewriting``. Readers keep the
-        segments that they have mapped."""
+        """Remove these segments, and files that killed processes left; called within ``rewriting``.
+
+        Readers can still use segments that they have mapped.
+        """
         for path in self.folder.glob("seg-*"):
             with contextlib.suppress(FileNotFoundError):
                 left_over = path.stat().st_mtime < time.time() - _LEFT_OVER

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import starmap
 from typing import Final, Protocol
 
-from pushsalt.index.filters import mark
+from pushsalt.index.filters import hash_key
 
 Key = tuple[str, str]
 #: type -> id -> manager, or None for deleted
@@ -39,8 +39,8 @@ class Layer(Protocol):
     def count(self) -> int:
         """The number of entries."""
 
-    def find(self, type: str, id: str, mark: int) -> str | Missing | None:
-        """The manager of a resource; ``mark`` is its mark (``filters``)."""
+    def find(self, type: str, id: str, key_hash: int) -> str | Missing | None:
+        """The manager of a resource; ``key_hash`` is its hash (``filters``)."""
 
     def types(self) -> Collection[str]:
         """The types of all entries, deleted ones included."""
@@ -63,44 +63,44 @@ class Layer(Protocol):
     def by_manager(self, manager: str) -> list[Key]:
         """The resources of a manager."""
 
-    def among(self, keys: Sequence[Key], marks: Sequence[int]) -> set[Key]:
-        """Those of the resources for which this layer has an entry; ``marks`` are their marks."""
+    def among(self, keys: Sequence[Key], hashes: Sequence[int]) -> set[Key]:
+        """Those of the resources for which this layer has an entry; ``hashes`` are their hashes."""
 
     def entries(self) -> ByType:
         """All entries."""
 
 
 class Recent:
-    """A layer in memory. It is small: look-ups by manager scan all entries in ``known``."""
+    """A layer in memory. It is small: look-ups by manager scan all entries in ``by_type``."""
 
     def __init__(self, items: Iterable[tuple[str, str, str | None]] = (), name: str = "") -> None:
         self.name = name
-        #: the number of writes in ``known``
+        #: the number of writes in ``by_type``
         self.count = 0
         #: type -> id -> manager. With tuples as keys, the next garbage collection would take as long as reading the log
-        self.known: dict[str, dict[str, str | None]] = {}
+        self.by_type: dict[str, dict[str, str | None]] = {}
         self.add(items)
 
     def add(self, items: Iterable[tuple[str, str, str | None]]) -> None:
-        known = self.known
+        by_type = self.by_type
         for type, id, manager in items:
             try:
-                known[type][id] = manager
+                by_type[type][id] = manager
             except KeyError:
-                known[type] = {id: manager}
+                by_type[type] = {id: manager}
             self.count += 1
 
-    def find(self, type: str, id: str, mark: int) -> str | Missing | None:
+    def find(self, type: str, id: str, key_hash: int) -> str | Missing | None:
         return self.owners(type).get(id, MISSING)
 
     def types(self) -> Collection[str]:
-        return self.known
+        return self.by_type
 
     def managers(self) -> Collection[str]:
-        return {manager for ids in self.known.values() for manager in ids.values() if manager is not None}
+        return {manager for ids in self.by_type.values() for manager in ids.values() if manager is not None}
 
     def firsts(self, managers: Collection[str]) -> dict[str, Key]:
-        items = ((type, id, of) for type, ids in self.known.items() for id, of in ids.items())
+        items = ((type, id, of) for type, ids in self.by_type.items() for id, of in ids.items())
         return {of: (type, id) for type, id, of in items if of is not None and of in managers}
 
     def has_living(self, type: str) -> bool:
@@ -112,25 +112,25 @@ class Recent:
         return sorted(owners.keys() - gone), gone
 
     def owners(self, type: str) -> dict[str, str | None]:
-        return self.known.get(type, {})
+        return self.by_type.get(type, {})
 
     def by_manager(self, manager: str) -> list[Key]:
-        return [(type, id) for type, ids in self.known.items() for id, of in ids.items() if of == manager]
+        return [(type, id) for type, ids in self.by_type.items() for id, of in ids.items() if of == manager]
 
-    def among(self, keys: Sequence[Key], marks: Sequence[int]) -> set[Key]:
-        known = self.known
-        return {key for key in keys if key[0] in known and key[1] in known[key[0]]}
+    def among(self, keys: Sequence[Key], hashes: Sequence[int]) -> set[Key]:
+        by_type = self.by_type
+        return {key for key in keys if key[0] in by_type and key[1] in by_type[key[0]]}
 
     def entries(self) -> ByType:
-        return {type: dict(ids) for type, ids in self.known.items()}
+        return {type: dict(ids) for type, ids in self.by_type.items()}
 
 
-# --- questions to layers, of which the oldest comes first -------------------------------------------------------------
+# --- queries on several layers, oldest first --------------------------------------------------------------------------
 
 
 def find(newest_first: Iterable[Layer], type: str, id: str) -> str | None:
     """The manager of a resource; the layers are ordered newest first, unlike in the functions below."""
-    sought = mark(type, id)
+    sought = hash_key(type, id)
     for layer in newest_first:
         found = layer.find(type, id, sought)
         if found is not MISSING:
@@ -172,16 +172,16 @@ def owners(layers: Iterable[Layer], type: str) -> dict[str, str]:
 def by_manager(layers: Sequence[Layer], manager: str) -> list[Key]:
     """The resources of a manager, sorted."""
     found: list[Key] = []
-    marks: list[int] = []
+    hashes: list[int] = []
     for layer in layers:
-        named = layer.among(found, marks) if found else ()
+        named = layer.among(found, hashes) if found else ()
         if named:
-            marks = [one for key, one in zip(found, marks, strict=True) if key not in named]
+            hashes = [one for key, one in zip(found, hashes, strict=True) if key not in named]
             found = [key for key in found if key not in named]
         new = layer.by_manager(manager)
         found += new
         if layer is not layers[-1]:
-            marks += starmap(mark, new)
+            hashes += starmap(hash_key, new)
     return sorted(found)
 
 
@@ -206,10 +206,10 @@ def managers(layers: Sequence[Layer]) -> list[str]:
         # A manager with a resource that no newer layer overrides is certain. For most, one resource is enough to know.
         firsts = layer.firsts(set(layer.managers()) - sure)
         keys = list(firsts.values())
-        marks = list(starmap(mark, keys))
+        hashes = list(starmap(hash_key, keys))
         named: set[Key] = set()
         for one in newer if keys else ():
-            named |= one.among(keys, marks)
+            named |= one.among(keys, hashes)
         sure.update(manager for manager, key in firsts.items() if key not in named)
         doubtful.update(manager for manager, key in firsts.items() if key in named)
         newer.append(layer)

@@ -68,12 +68,12 @@ class Output:
         types: Place,
         managers: Place,
         postings: tuple[int, int],
-        marks: Iterable[Iterable[int]],
+        hashes: Iterable[Iterable[int]],
         old: Filter | None = None,
     ) -> None:
-        """Write the filter, with these marks and those of an old filter, and the headers."""
+        """Write the filter, with these hashes and those of an old filter, and the headers."""
         blocks = old.place.blocks if old is not None else filters.blocks_for(count)
-        data, *about = filters.written(blocks, marks, old)
+        data, *about = filters.written(blocks, hashes, old)
         fields = TABLE.pack(*types), TABLE.pack(*managers), *postings, self.add(data), *about
         header = HEADER.pack(MAGIC_GONE if gone else MAGIC, count, self.at + HEADER.size, *fields, 0)[: -OWNER.size]
         header += OWNER.pack(crc32(header))

@@ -266,11 +266,11 @@ class _Gathered:
 
     def add(self, shape: shapes.Shape | None, where: Sequence[int], texts: Sequence[Sequence[Any]]) -> None:
         """Add rows; ``texts`` are by slot of the shape, or the values if there is no shape."""
-        known = self.shapes.get(shape)
-        if known is None:
-            known = self.shapes[shape] = ([], [[] for _ in (texts if shape is not None else (0,))])
-        known[0].extend(where)
-        for mine, more in zip(known[1], texts if shape is not None else (texts,), strict=True):
+        group = self.shapes.get(shape)
+        if group is None:
+            group = self.shapes[shape] = ([], [[] for _ in (texts if shape is not None else (0,))])
+        group[0].extend(where)
+        for mine, more in zip(group[1], texts if shape is not None else (texts,), strict=True):
             mine.extend(more)
 
     def column(self, rows: int) -> Column:
@@ -322,7 +322,7 @@ def merge(parts: Sequence[Part], dead: Sequence[bytes]) -> Merged:
 def _merged(
     columns: list[Column | None], maps: list[array[int]], alive: list[list[int]], order: list[int]
 ) -> Column | None:
-    known: dict[bytes, int] = {}
+    positions: dict[bytes, int] = {}
     values: list[Any] = []
     codes: list[bytes] = []
     for column, rows in zip(columns, alive, strict=True):
@@ -336,12 +336,12 @@ def _merged(
         for code in sorted(set(kept) - {0}):
             value = column.values[code - 1]
             key = _packb(value)
-            if key not in known:
+            if key not in positions:
                 values.append(value)
-                known[key] = len(values)
+                positions[key] = len(values)
             if len(values) > FEW:
                 break
-            table[code] = known[key]
+            table[code] = positions[key]
         if len(values) > FEW:
             break
         codes.append(kept.translate(table))

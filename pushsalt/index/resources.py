@@ -33,14 +33,14 @@ _State = tuple[dict[str, dict[str, str | None]], tuple[Layer, ...], dict[Key, st
 _Batch = tuple[str, ByType]
 _T = TypeVar("_T")
 
-#: limits of the log (bytes; writes; entries) from which on it is written into a segment: a process that opens the index
-#: reads all of it, about 1 µs per write
+#: limits of the log (bytes; writes; entries); a longer one is written into a segment, since a process that opens the
+#: index reads all of it, about 1 µs per write
 LOG_BYTES: Final = 256 * 1024
 LOG_WRITES: Final = 1024
 LOG_ENTRIES: Final = 1024
 #: writes between checkpoints; a process that opens the index reads the log from the last checkpoint on
 CHECKPOINT_WRITES: Final = 256
-#: at this multiple of these limits, writers wait for the process that writes the segment
+#: at this multiple of the limits above, writers wait for the process that writes the segment
 PATIENCE: Final = 2
 #: entries, and bytes, up to which a batch is written to the log; a larger one becomes a segment
 BATCH: Final = 1024
@@ -69,7 +69,7 @@ class ResourceIndex(Index):
         self._below: list[Layer] = []
         self._recent = Recent()
         #: (recent writes, segments newest first, cached look-ups) for readers, which take no lock; replaced as a whole
-        self._state: _State = (self._recent.known, (), {})
+        self._state: _State = (self._recent.by_type, (), {})
         #: name of a segment that this process wrote and the log will name -> its entries, if they are few
         self._written: dict[str, ByType] = {}
         self._claims = Claims(self._journal.file("merge.lock"))
@@ -130,7 +130,7 @@ class ResourceIndex(Index):
 
     def _layers(self) -> list[Layer]:
         """All layers, oldest first; an empty one if there are none."""
-        return [*self._below, self._recent] if self._recent.known or not self._below else self._below
+        return [*self._below, self._recent] if self._recent.by_type or not self._below else self._below
 
     def _read(self, function: Callable[[], _T]) -> _T:
         with self._journal.mutex:
@@ -175,7 +175,7 @@ class ResourceIndex(Index):
         self._grow()
 
     def put_many(self, entries: Iterable[Triple]) -> None:
-        """Set many entries, all or none. Of two for one resource the later wins."""
+        """Set many entries, all or none. If a resource occurs twice, the later entry wins."""
         entries = entries if isinstance(entries, list | tuple) else list(entries)
         if not entries:
             return
@@ -184,7 +184,7 @@ class ResourceIndex(Index):
         flat[0::3], flat[1::3], flat[2::3] = types, ids, managers
         payload = encode("P" + join(flat))
         if len(entries) > BATCH or len(payload) > BATCH_BYTES:
-            self._put_above(Recent(zip(types, ids, managers, strict=True)).known)
+            self._put_above(Recent(zip(types, ids, managers, strict=True)).by_type)
             return
         journal = self._journal
         self._refresh()
@@ -235,7 +235,7 @@ class ResourceIndex(Index):
         """
         if self._journal.number % CHECKPOINT_WRITES == 0 and self._journal.end < LOG_BYTES // 2:
             with contextlib.suppress(OSError):  # the write itself has succeeded
-                self._journal.append(checkpoint(self._recent.known))
+                self._journal.append(checkpoint(self._recent.by_type))
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -431,9 +431,9 @@ class ResourceIndex(Index):
 
     def _begin(self, segments: list[str]) -> None:
         """Set the state to these segments, without writes."""
-        known = {layer.name: layer for layer in self._below if isinstance(layer, Segment)}
+        opened = {layer.name: layer for layer in self._below if isinstance(layer, Segment)}
         written = self._written
-        self._below = [known.get(name) or Segment(self._journal.file(name), written.get(name)) for name in segments]
+        self._below = [opened.get(name) or Segment(self._journal.file(name), written.get(name)) for name in segments]
         written.clear()
         self._recent = Recent()
 
@@ -443,7 +443,7 @@ class ResourceIndex(Index):
 
     def _use(self, segments: list[Layer], recent: Recent) -> None:
         self._below = segments
-        self._state = (recent.known, tuple(reversed(segments)), {})
+        self._state = (recent.by_type, tuple(reversed(segments)), {})
 
     def _take(self, payloads: list[bytes]) -> None:
         self._recent.add(items_of(payloads))
@@ -456,12 +456,12 @@ class ResourceIndex(Index):
     def refill(self, source: Callable[[], Iterable[Triple]], instead: tuple[int, int] | None) -> None:
         """Replace all entries by these, atomically; writers wait meanwhile.
 
-        ``instead`` is the ``place`` of the log to replace: nothing is done if another process was first. Of two
-        entries for one resource the later wins.
+        ``instead`` is the ``place`` of the log to replace: nothing is done if another process has replaced it. If a
+        resource occurs twice, the later entry wins.
         """
 
         def fill(made: list[str]) -> None:
-            entries = Recent(source()).known
+            entries = Recent(source()).by_type
             if entries:
                 made.append(segment_name())
                 _build(self.path / made[0], None, entries)

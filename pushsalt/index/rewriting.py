@@ -1,4 +1,4 @@
-"""The next log of an index: who may write it, and the file that it is written to before it is the log."""
+"""Replacing the log of an index: the lock for that, and the file ``log.new``, which is renamed to ``log``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pushsalt.index.format import MAGIC
 
 
 class RewriteLock:
-    """Held by the one thread of all processes that puts another log in place. Methods raise OSError."""
+    """A lock between processes and their threads: its owner may replace the log. Methods raise OSError."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -23,7 +23,7 @@ class RewriteLock:
 
     @contextlib.contextmanager
     def hold(self, wait: bool) -> Iterator[bool]:
-        """Take it; False if another process has it and ``wait`` is false. It may be nested."""
+        """A context with the lock; yields False if another process has it and ``wait`` is false. It may be nested."""
         if self.is_mine():
             yield True
             return
@@ -47,12 +47,12 @@ class RewriteLock:
         return self._thread == threading.get_ident()
 
     def forked(self) -> None:
-        """In a child, which has none of its parent's threads."""
+        """Called in a child after fork: the thread that had the lock does not exist there."""
         self._thread = 0
 
 
 def write_new_log(folder: Path, kind: str, segments: Sequence[str], payloads: Sequence[bytes], generation: int) -> int:
-    """Write ``log.new`` with these segments and writes; its descriptor. It is removed again when that fails."""
+    """Write ``log.new`` with these segments and writes; returns its descriptor. On errors the file is removed."""
     parts = [MAGIC, format.frame(0, format.encode(format.join([kind, str(generation), *segments])))]
     parts += [format.frame(place, payload) for place, payload in enumerate(payloads, 1)]
     path = folder / "log.new"

@@ -3,7 +3,7 @@
 The views, by type and by manager, contain all entries each. Damage in one is repaired from the other. Layout::
 
     header      "psresrc3" ("psresrc4" if there are deleted ones), entries u64, size of the file u64, table of
-                types, table of managers, place and length of the postings u64 u64, filter: place, blocks and marks u64
+                types, table of managers, place and length of the postings u64 u64, filter: place, blocks and hashes u64
                 each, CRC-32 of the blocks u64 and of its index u64; CRC-32 of all that
     by type     for each type a table of its ids, each with the number of its manager
     types       the table of types, each with the place of the table of its ids
@@ -32,7 +32,7 @@ from typing import Final
 from zlib import crc32
 
 from pushsalt.index import filters
-from pushsalt.index.filters import Filter, marks
+from pushsalt.index.filters import Filter, hash_keys
 from pushsalt.index.format import Damage, decode, escape, split
 from pushsalt.index.layers import MISSING, ByType, Key, Missing, Recent
 from pushsalt.index.table import OWNER, TABLE, File, Place, Table
@@ -58,11 +58,11 @@ Triple = tuple[str, str, str]
 class Segment:
     """The entries of one file. All methods raise Damage; ``salvage`` reads as much as possible of a damaged file."""
 
-    def __init__(self, path: str, known: ByType | None = None) -> None:
-        """``known``: all its entries, if they are in memory because this process wrote the file."""
+    def __init__(self, path: str, by_type: ByType | None = None) -> None:
+        """``by_type``: all its entries, if they are in memory because this process wrote the file."""
         self._file = File(path)
         self._header()
-        self.known = known
+        self.by_type = by_type
         self._tables: dict[str, Table | None] = {}
         #: managers by number, as far as they were looked up
         self._names: dict[int, str] = {}
@@ -114,12 +114,12 @@ class Segment:
             self._tables[type] = table
             return table
 
-    def find(self, type: str, id: str, mark: int) -> str | Missing | None:
+    def find(self, type: str, id: str, key_hash: int) -> str | Missing | None:
         """The manager of a resource; None if it is deleted here."""
-        if self.known is not None:
-            owners = self.known.get(type)
+        if self.by_type is not None:
+            owners = self.by_type.get(type)
             return MISSING if owners is None else owners.get(id, MISSING)
-        if self.filter is not None and not self.filter.has(mark):
+        if self.filter is not None and not self.filter.has(key_hash):
             return MISSING
         try:
             table = self._tables[type]
@@ -186,12 +186,12 @@ class Segment:
         _, _, runs = decode(posting).partition("\1")
         return _pairs(runs) if "\2" not in runs else sorted(_pairs(runs))
 
-    def among(self, keys: Sequence[Key], marks: Sequence[int]) -> set[Key]:
-        """Those of the resources for which this segment has an entry; ``marks`` are their marks."""
-        if self.known is not None:
-            known = self.known
-            return {key for key in keys if key[0] in known and key[1] in known[key[0]]}
-        likely = keys if self.filter is None else self.filter.among(keys, marks)
+    def among(self, keys: Sequence[Key], hashes: Sequence[int]) -> set[Key]:
+        """Those of the resources for which this segment has an entry; ``hashes`` are their hashes."""
+        if self.by_type is not None:
+            by_type = self.by_type
+            return {key for key in keys if key[0] in by_type and key[1] in by_type[key[0]]}
+        likely = keys if self.filter is None else self.filter.among(keys, hashes)
         found: set[Key] = set()
         for type in {type for type, _ in likely}:
             found.update(zip(repeat(type), self._among(type, [id for of, id in likely if of == type])))
@@ -208,8 +208,8 @@ class Segment:
 
     def entries(self) -> ByType:
         """All entries, from the view by type."""
-        if self.known is not None:
-            return self.known
+        if self.by_type is not None:
+            return self.by_type
         managers = self.manager_table.names()
         return {type: self._owners(type, managers) for type in self.type_table.names()}
 
@@ -293,7 +293,7 @@ class Segment:
             except (Damage, IndexError) as exc:
                 reasons.append(str(exc))
                 continue
-            missing = self.count - sum(map(len, found.known.values()))
+            missing = self.count - sum(map(len, found.by_type.values()))
             if not missing:
                 return found
             reasons.append(f"{missing} entries are missing")
@@ -340,8 +340,8 @@ class Segment:
         self.filter.check()
         texts = []
         for name, row in zip(self.type_table.names(), TABLE.iter_unpack(self.type_table.rows()), strict=True):
-            texts.append(marks(escape(name), self.table_at(Place(*row)).text()[1:-1]))
-        found = [mark for text in texts for mark in text]
+            texts.append(hash_keys(escape(name), self.table_at(Place(*row)).text()[1:-1]))
+        found = [key_hash for text in texts for key_hash in text]
         return len(self.filter.among(found, found)) == len(found)
 
 

@@ -31,7 +31,7 @@ CHUNK: Final = 256
 TABLE: Final = struct.Struct("<9Q")
 OWNER: Final = struct.Struct("<I")
 INDEX: Final = struct.Struct("<II")
-#: look-ups before a file is mapped
+#: after this number of look-ups a file is mapped
 _UNMAPPED: Final = 16
 
 

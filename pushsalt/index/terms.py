@@ -1,8 +1,8 @@
 """Salt's rules for ``grain:pattern``, in a form that can be evaluated for a shape instead of each value.
 
 ``found`` is ``salt.utils.data.subdict_match``: it tries every split of the expression into path and pattern, and one
-match is enough. The comparison of texts is an argument (``Same``). Nothing is negated, so a caller may record
-the comparisons that a shape does not decide and answer no to each: the whole matches if any of them does.
+match is enough. The comparison of texts is an argument (``Same``). The result is a disjunction of comparisons: a caller
+may record those that a shape does not decide, and return False for each; the value matches if any of them does.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class View:
             at += part.rows
         return found | (bits.everything(len(self._entries)) << at)
 
-    # --- questions -------------------------------------------------------------------------------------------------
+    # --- queries ---------------------------------------------------------------------------------------------------
 
     def grain(self, expr: str, *, delimiter: str = ":", regex: bool = False, exact: bool = False) -> int:
         """The ids whose grains match ``path:pattern``, by Salt's rules. Raises ValueError for an empty delimiter."""
@@ -94,7 +94,7 @@ class View:
         wanted = ids if isinstance(ids, Set) else set(ids)
         return self._ask(lambda: self._by_id(wanted.__contains__))
 
-    # --- answers ---------------------------------------------------------------------------------------------------
+    # --- results ---------------------------------------------------------------------------------------------------
 
     def ids(self, found: int) -> list[str]:
         """The ids at these positions, sorted."""

@@ -1,4 +1,4 @@
-"""What the writes in the log of the resource index say: puts, deletions, and checkpoints that sum them up."""
+"""Encodes and decodes the writes in the log of the resource index: puts, deletions, and checkpoints of all of them."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def items_of(payloads: Iterable[bytes]) -> Iterator[tuple[str, str, str | None]]
             raise Damage("its log has a write of an unknown kind")
 
 
-def checkpoint(known: ByType) -> bytes:
+def checkpoint(entries: ByType) -> bytes:
     """The payload of a checkpoint: the length of a write with all present entries, that write, and one with all
     deletions."""
     there: list[str] = []
     gone: list[str] = []
-    for type, owners in known.items():
+    for type, owners in entries.items():
         for id, manager in owners.items():
             if manager is None:
                 gone += (type, id)

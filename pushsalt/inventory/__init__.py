@@ -1,4 +1,4 @@
-"""The targets there are. ``load`` reads them from files of several kinds."""
+"""The inventory: all targets. ``load`` reads them from files of several formats."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Final
 from pushsalt.model import Target
 from pushsalt.nearest import nearest
 
-#: The one id there is without any inventory: this machine.
+#: The id of this machine, the only target if there is no inventory.
 THIS_MACHINE: Final = "localhost"
 
 
@@ -36,7 +36,7 @@ class Inventory:
 
     @functools.cached_property
     def groups(self) -> frozenset[str]:
-        """The names of all groups that have an id in them."""
+        """The names of all groups with at least one id."""
         if self.named_groups is not None:
             return self.named_groups
         return frozenset(name for target in self.targets.values() for name in target.groups)
@@ -46,7 +46,7 @@ class Inventory:
         words = [word for word in re.split(r"[*?\[\]^$(),|\s]+", pattern) if word]
         found: list[str] = []
         for word in words or [pattern]:
-            # each id is compared: in a large inventory only those that begin alike
+            # comparing is slow: in a large inventory only ids with the same first two letters are compared
             ids = self.ids if len(self.ids) <= 5000 else [id for id in self.ids if id[:2].lower() == word[:2].lower()]
             folded = {id.lower(): id for id in reversed(ids)}
             near = nearest(word.lower(), folded, limit, 0.5)
@@ -66,12 +66,12 @@ def is_program(path: Path) -> bool:
         return False
 
 
-#: Files of a folder that are no inventories.
+#: Endings of files of a folder that are not inventories.
 _IGNORED: Final = (".orig", ".cfg", ".retry", ".pyc", ".pyo", ".bak", ".swp", "~", ".md", ".rst", ".csv")
 
 
 def folder_files(folder: Path) -> list[Path]:
-    """The inventories of a folder, by name."""
+    """The inventory files of a folder, sorted by name."""
     return [
         path
         for path in sorted(folder.iterdir())

@@ -31,7 +31,7 @@ from pushsalt.yamlio import YamlError
 
 _METHOD: Final = "ansible_become_method"
 _CONNECTION: Final = "ansible_connection"
-#: Ansible's variable -> our setting
+#: Ansible's variable -> setting of an inventory
 _SETTINGS: Final = {
     "ansible_host": "host",
     "ansible_ssh_host": "host",
@@ -51,7 +51,7 @@ _SETTINGS: Final = {
     "ansible_python_interpreter": "python",
 }
 _CONNECTIONS: Final = {"ssh": "ssh", "paramiko": "ssh", "paramiko_ssh": "ssh", "smart": "ssh", "local": "local"}
-#: those of other variables
+#: variables whose values need more than a renaming
 _SSH_ARGS: Final = ("ansible_ssh_args", "ansible_ssh_common_args", "ansible_ssh_extra_args")
 _CHECKING: Final = ("ansible_host_key_checking", "ansible_ssh_host_key_checking")
 _ALSO: Final = {_CONNECTION: "transport", **dict.fromkeys(_SSH_ARGS, "jump")}
@@ -61,7 +61,7 @@ _LONGEST_LITERAL: Final = 65_536
 
 @dataclass(frozen=True)
 class _Written:
-    """Variables as they are written for a group or a host; ``refers``: to others of the host that they are used for."""
+    """The variables of a group or a host, unresolved. ``refers``: whether they may refer to other variables."""
 
     variables: Mapping[Any, Any]
     key: tuple[Any, ...]
@@ -72,8 +72,10 @@ class _Written:
 
 @dataclass
 class Group:
-    """One group as written. ``hosts``: id -> variables. ``places``: the places of the variables of the group (key None)
-    and of its hosts, if requested."""
+    """One group as it is in the file. ``hosts``: id -> variables.
+
+    ``places``: id (None for the group itself) -> the places of its variables; empty unless requested.
+    """
 
     name: str
     hosts: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -82,14 +84,14 @@ class Group:
     places: dict[str | None, dict[Any, Position]] = field(default_factory=dict)
 
     def stand(self, id: str | None, places: Mapping[Any, Position]) -> None:
-        """Record the places of variables."""
+        """Record the places of variables: those of a host, or with ``id`` None those of the group."""
         if places:
             self.places.setdefault(id, {}).update(places)
 
 
 def is_ini(text: str, name: str = "") -> bool:
-    """Whether a file is called so, or its text begins as an Ansible INI inventory: with a section, or with
-    ``host key=value``.
+    """Whether a file is an Ansible INI inventory: its name ends in ``.ini``, or its first line (comments are skipped)
+    is a section or ``host key=value``.
     """
     if name.lower().endswith(".ini"):
         return True
@@ -101,7 +103,7 @@ def is_ini(text: str, name: str = "") -> bool:
 
 
 def is_yaml(data: object) -> bool:
-    """Whether these are Ansible's groups: mappings of ``hosts``, ``children`` and ``vars`` and nothing else."""
+    """Whether data is a YAML inventory: groups, which are mappings with no other keys than hosts, children and vars."""
     if not isinstance(data, dict) or not data:
         return False
     keys = [set(group) for group in data.values() if isinstance(group, dict)]
@@ -121,11 +123,11 @@ def is_listing(data: object) -> bool:
     )
 
 
-# --- the three ways to write it --------------------------------------------------------------------------------------
+# --- the three formats -----------------------------------------------------------------------------------------------
 
 
 def parse_ini(source: Source, base: Layer, warnings: list[str]) -> list[Host]:
-    """``source`` has the text alone."""
+    """The hosts of an INI inventory; ``source`` has only its text. Raises InventoryError."""
     path, text = source.path, source.text
     groups: dict[str, Group] = {}
     lines: dict[tuple[Any, ...], int] = {}
@@ -196,7 +198,10 @@ def _add_yaml(name: str, body: Any, groups: dict[str, Group], source: Source, at
 
 
 def parse_listing(source: Source, base: Layer, warnings: list[str]) -> list[Host]:
-    """``{group: {hosts: [..], children: [..], vars: {..}}, _meta: {hostvars: {id: {..}}}}``; a list is of hosts."""
+    """The hosts of ``{group: {hosts: [..], children: [..], vars: {..}}, _meta: {hostvars: {id: {..}}}}``.
+
+    A group may also be the list of its hosts. Raises InventoryError.
+    """
     groups: dict[str, Group] = {}
     meta = _mapping(source.data.get("_meta"), "_meta", source, "_meta")
     hostvars = _mapping(meta.get("hostvars"), "_meta: hostvars", source, "_meta")
@@ -274,20 +279,20 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
         hosts.append(Host(id, source.where(("hosts", raw)), (base, *layers), named))
     if _METHOD in left_out:
         left_out.discard(_METHOD)
-        warnings.append(f"{source.path}: `{_METHOD}` is left out where it is none of {', '.join(BECOME)}")
+        warnings.append(f"{source.path}: `{_METHOD}` is ignored where it is not one of {', '.join(BECOME)}")
     if _CONNECTION in left_out:
         left_out.discard(_CONNECTION)
         ways = ", ".join(dict.fromkeys(_CONNECTIONS))
-        warnings.append(f"{source.path}: where `{_CONNECTION}` is none of {ways}, the host is reached by SSH")
+        warnings.append(f"{source.path}: hosts whose `{_CONNECTION}` is not one of {ways} are reached by SSH")
     if left_out:
         names = ", ".join(sorted(left_out)[:5]) + (f" and {len(left_out) - 5} more" if len(left_out) > 5 else "")
         what = "Jinja other than {{ name }}" if source.own else "Jinja or in a vault"
-        warnings.append(f"{source.path}: variables with {what} are Ansible's, and left out: {names}")
+        warnings.append(f"{source.path}: variables with {what} are not supported and left out: {names}")
     return hosts
 
 
 def _scope(raw: str, groups: tuple[str, ...], parts: list[_Written], source: Source) -> dict[Any, Any]:
-    """All variables of a host as written, and Ansible's own ones."""
+    """All variables of a host, unresolved, and those that Ansible itself defines (``inventory_hostname`` …)."""
     folder = source.path.absolute().parent
     scope: dict[Any, Any] = {
         "inventory_hostname": raw,
@@ -312,9 +317,9 @@ def _placed(layer: Layer, places: Mapping[Any, Position]) -> Layer:
             settings[name] = replace(settings[name], where=where)
     pillar = settings.get("pillar")
     if pillar is not None and pillar.value:
-        known = {str(variable): where for variable, where in places.items() if str(variable) in pillar.value}
-        where = next(iter(known.values())) if len(set(known.values())) == 1 == len(known) else pillar.where
-        settings["pillar"] = replace(pillar, where=where, places={**pillar.places, **known})
+        used = {str(variable): where for variable, where in places.items() if str(variable) in pillar.value}
+        where = next(iter(used.values())) if len(set(used.values())) == 1 == len(used) else pillar.where
+        settings["pillar"] = replace(pillar, where=where, places={**pillar.places, **used})
     return replace(layer, settings=settings)
 
 
@@ -325,14 +330,14 @@ def _check_children(groups: dict[str, Group], whole: Group, source: Source) -> N
                 groups[child] = Group(child)  # Ansible takes an undeclared child for an empty group in YAML and JSON
             if group.name != "all" and group.name in _members_of_children(child, groups):
                 raise InventoryError(
-                    f"group {group.name} is among its own children",
-                    "take it out of one of them",
+                    f"group {group.name} is its own child, directly or through other groups",
+                    "remove it from `children` of one of them",
                     source.where(("groups", group.name)),
                 )
 
 
 def _members_of_children(name: str, groups: Mapping[str, Group]) -> set[str]:
-    """All groups below one, itself too."""
+    """The names of all groups below one, and its own."""
     found = {name}
     waiting = [name]
     while waiting:
@@ -369,7 +374,10 @@ def _priority(group: Group) -> int:
 
 
 def _settings(variables: Mapping[str, Any], ids: list[str], left_out: set[str]) -> dict[str, Any]:
-    """Ansible's variables as settings; variables that are not about the connection become pillar."""
+    """The settings for Ansible's variables; variables that are not about the connection become pillar.
+
+    The names of variables that cannot be used are added to ``left_out``.
+    """
     settings: dict[str, Any] = {}
     pillar: dict[str, Any] = {}
     ssh_options: list[str] = []
@@ -416,7 +424,7 @@ _UNCHECKED: Final = {
 
 
 def _ssh_args(text: str) -> Iterator[tuple[str, str]]:
-    """Name (in small letters) and value of each option of ssh in a line of arguments."""
+    """(name in lower case, value) of each ``-o`` and ``-J`` option in a line of ssh's arguments."""
     try:
         words = shlex.split(text)
     except ValueError:
@@ -433,7 +441,7 @@ def _ssh_args(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_ansibles(value: Any) -> bool:
-    """Whether there is Jinja or a vault in it."""
+    """Whether a value contains Jinja or an encrypted text."""
     if isinstance(value, str):
         return not isinstance(value, Unsafe) and ("{{" in value or "{%" in value or value.startswith("$ANSIBLE_VAULT;"))
     if isinstance(value, Mapping):
@@ -442,7 +450,7 @@ def _is_ansibles(value: Any) -> bool:
 
 
 def load_tagged(text: str) -> dict[Any, Any] | None:
-    """An inventory with tags that only Ansible's YAML has; None for anything else."""
+    """The data of an inventory with tags that only Ansible's YAML has; None for other texts."""
     try:
         data = load(text)
     except (yaml.YAMLError, YamlError, ValueError):
@@ -450,7 +458,7 @@ def load_tagged(text: str) -> dict[Any, Any] | None:
     return data if is_yaml(data) else None
 
 
-# --- words -----------------------------------------------------------------------------------------------------------
+# --- checks of values ------------------------------------------------------------------------------------------------
 
 
 def _mapping(value: Any, what: str, source: Source, key: str) -> dict[Any, Any]:
@@ -470,7 +478,7 @@ def _names(value: Any, what: str, source: Source, key: str) -> list[str]:
 
 
 def _shown(text: str, source: Source) -> str:
-    return "what stands there" if source.encrypted else repr(text)
+    return "this line" if source.encrypted else repr(text)
 
 
 def _pair(word: str, where: Position, source: Source) -> tuple[str, Any]:
@@ -481,7 +489,7 @@ def _pair(word: str, where: Position, source: Source) -> tuple[str, Any]:
 
 
 def _literal(text: str) -> Any:
-    """A value of an INI file: Python's literal, else text."""
+    """The value of an INI file's variable: a Python literal, else the text."""
     if len(text) > _LONGEST_LITERAL:
         return text
     try:

@@ -32,7 +32,7 @@ _DEEPEST: Final = 50
 
 
 def opened(variables: Mapping[Any, Any], vault: Vault, path: Path) -> dict[Any, Any]:
-    """The variables with decrypted vaults; those that cannot be decrypted are left out, and recorded."""
+    """The variables with encrypted texts decrypted; names of those that cannot be are added to ``vault.left_out``."""
     found = {}
     for name, value in variables.items():
         try:
@@ -43,7 +43,7 @@ def opened(variables: Mapping[Any, Any], vault: Vault, path: Path) -> dict[Any, 
 
 
 class _Closed(Exception):
-    """No password opens it."""
+    """No password decrypts the text."""
 
 
 def _opened(value: Any, vault: Vault) -> Any:
@@ -62,7 +62,7 @@ def _opened(value: Any, vault: Vault) -> Any:
 
 
 def refers(variables: Mapping[Any, Any]) -> bool:
-    """Whether there is something like a reference in one of them."""
+    """Whether one of the variables contains braces, which may be a reference."""
     return any(_has_braces(value) for value in variables.values())
 
 
@@ -75,7 +75,7 @@ def _has_braces(value: Any) -> bool:
 
 
 class _NotPlain(Exception):
-    """The value needs Ansible to be computed."""
+    """Only Ansible can compute the value."""
 
 
 class References:
@@ -168,9 +168,9 @@ class VarsFolders:
         self._detailed = source.detailed
         self._vault = source.vault
         self._warnings = warnings
-        #: whether vaults are opened: for hosts that a program named, none are
+        #: whether the inventory is the operator's own: only then are files decrypted
         self._own = source.own
-        self._may = source.beside
+        self._may = source.may_use
         self._allowed: dict[Path, bool] = {}
         folders = {kind: self._folder / kind for kind in ("group_vars", "host_vars")}
         self._there = {kind: path.is_dir() and self._allows(path) for kind, path in folders.items()}
@@ -207,7 +207,7 @@ class VarsFolders:
         return variables, places
 
     def _closed(self, path: Path) -> None:
-        said = f"{path}: encrypted by ansible-vault, and left out: a program, or what one printed, names the hosts"
+        said = f"{path}: left out: it is encrypted by ansible-vault, and the inventory is the output of a program"
         if said not in self._warnings:
             self._warnings.append(said)
 

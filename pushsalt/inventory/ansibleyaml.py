@@ -1,4 +1,4 @@
-"""YAML as Ansible writes it: its tags, and numbers as PyYAML reads them. Bounded as all YAML here."""
+"""YAML as Ansible writes it: its tags, and numbers as PyYAML reads them. Limits as for all YAML."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pushsalt.yamlio import HAS_LIBYAML, YamlBuilder
 
 @dataclass(frozen=True)
 class Vaulted:
-    """In place of a value that ansible-vault has encrypted: ``text``, as it is written."""
+    """A value with the tag ``!vault``: ``text`` is encrypted by ansible-vault."""
 
     text: str
 
 
 class Unsafe(str):
-    """A text with the tag ``!unsafe``: braces in it are braces."""
+    """A text with the tag ``!unsafe``: Jinja in it is not evaluated."""
 
     __slots__ = ()
 
@@ -60,7 +60,7 @@ _Loader.add_constructor("!unsafe", lambda loader, node: _unsafe(_untagged(loader
 
 
 class _Bounds(YamlBuilder):
-    """Reads a text for its depth, size and aliases alone."""
+    """Checks the depth, size and aliases of a text; builds no data."""
 
     def scalar(self, tag: str, text: str, mark: Any) -> Any:
         return text
@@ -79,5 +79,5 @@ def load(text: str) -> Any:
 
 
 def has_tags(text: str) -> bool:
-    """Whether tags are in a text that only Ansible's YAML has."""
+    """Whether a text has tags that only Ansible's YAML has."""
     return re.search(r"[:-]\s+!(vault|unsafe)\b", text) is not None

@@ -19,7 +19,7 @@ _FILES: Final = ("userknownhostsfile", "globalknownhostsfile", "identityagent")
 
 
 def problem(name: str, value: Any) -> str | None:
-    """The error of a setting, by the name of the Target's field and its checked value; else empty."""
+    """Why a foreign source must not set this field of Target to this (checked) value; None if it may."""
     if name == "minion_opts":
         for key in value:
             if not any(fnmatchcase(str(key), pattern) for pattern in _OPTIONS):
@@ -27,7 +27,7 @@ def problem(name: str, value: Any) -> str | None:
     if name == "ssh_options":
         for each in value:
             if option(each)[0] in _FILES:
-                return f"names a file of this machine, which only a file or the configuration can: {each[:80]!r}"
+                return f"names a file of this machine, which only a file or the configuration can set: {each[:80]!r}"
     return None
 
 

@@ -13,14 +13,14 @@ _LONGEST_PATTERN: Final = 1000
 
 
 def with_port(id: str) -> tuple[str, dict[str, Any]]:
-    """``host:22`` in two; an IPv6 address stays whole."""
+    """(id, settings) of ``host:22``: the port becomes a setting. An IPv6 address is not split."""
     name, colon, port = id.rpartition(":")
     found = colon and ":" not in name and re.fullmatch("[0-9]{1,5}", port)
     return (name, {"ansible_port": int(port)}) if found else (id, {})
 
 
 def expanded(pattern: str, where: Position) -> list[str]:
-    """``web[01:20]``, ``db-[a:c]``, ``x[1:9:2]`` as all that they mean."""
+    """All names that a pattern (``web[01:20]``, ``db-[a:c]``, ``x[1:9:2]``) stands for. Raises InventoryError."""
     if len(pattern) > _LONGEST_PATTERN:
         raise InventoryError(f"{pattern[:80]!r} ... is too long for a host", "write it shorter", where)
     found = _RANGE.search(pattern)

@@ -46,8 +46,8 @@ def template(path: Path, text: str) -> Trusted | None:
         return None
     if text.startswith("#!/"):
         raise InventoryError(
-            f"{path} begins like a program, but it may not be executed",
-            hint=f"chmod +x {path}, or take its first line out",
+            f"{path} begins with #!/ like a program, but is not executable",
+            hint=f"chmod +x {path}, or remove its first line",
             where=Position(str(path), 1),
         )
     if text.startswith("#!"):

@@ -71,7 +71,7 @@ def load_inventory(
     vault: Vault | None = None,
     transports: Callable[[], Collection[str]] = lambda: TRANSPORTS,
     made: Sequence[tuple[Path, Mapping[str, Any]]] = (),
-    beside: Callable[[Path, list[str]], bool] = lambda path, warnings: True,
+    may_use: Callable[[Path, list[str]], bool] = lambda path, warnings: True,
     named_by: str = "-i",
 ) -> Inventory:
     """The targets of these files; without files the only target is the local ``localhost``.
@@ -79,8 +79,8 @@ def load_inventory(
     ``defaults``: settings by inventory keys that all files override (``Config.target_defaults``).
     ``detailed``: the targets get the place of each key of their grains, pillar and minion_opts.
     ``vault`` decrypts texts of ansible-vault. ``transports`` returns the allowed values of `transport` in the
-    operator's own files; it is called for names that are not shipped. ``made``: hosts from plug-ins, and their files.
-    ``beside``: whether a file or folder beside an inventory, or in one, may be used; refused ones are added to the
+    operator's own files; it is called for names that are not shipped. ``made``: (file, hosts) of roster plug-ins.
+    ``may_use``: whether a file or folder next to an inventory, or in one, may be used; it adds refused ones to the
     warnings. ``named_by``: the option that names the files, for the hint if one is missing.
     Raises InventoryError, with file and line, for malformed input.
     """
@@ -92,7 +92,7 @@ def load_inventory(
         return Inventory({THIS_MACHINE: Target(id=THIS_MACHINE, transport="local", minion_opts=own)})
     hosts: dict[str, Host] = {}
     vault = vault or Vault()
-    reader = _Reader(render, execute, base, warnings, detailed, vault, transports, beside)
+    reader = _Reader(render, execute, base, warnings, detailed, vault, transports, may_use)
     for path in paths:
         if not os.path.lexists(path):
             raise InventoryError(f"there is no inventory {path}", hint=_hint_of_missing(path, named_by))
@@ -121,9 +121,9 @@ class _Reader:
         detailed: bool,
         vault: Vault,
         transports: Callable[[], Collection[str]],
-        beside: Callable[[Path, list[str]], bool],
+        may_use: Callable[[Path, list[str]], bool],
     ) -> None:
-        self._beside = beside
+        self._may_use = may_use
         self._transports = transports
         self._detailed = detailed
         self._vault = vault
@@ -148,7 +148,7 @@ class _Reader:
         return [host for host in parse_roster(source, self._base, self._warnings) if not self._is_here(path, host)]
 
     def _named(self, path: Path) -> str:
-        """The text of a named file, opened if need be; ``Trusted`` if it is a roster to render."""
+        """The text of a file that the operator named, decrypted; ``Trusted`` if it is a roster to render."""
         text = _text(path)
         if text.startswith(HEADER):
             opened = self._vault.open(text)
@@ -160,20 +160,20 @@ class _Reader:
         return kinds.template(path, text) or text
 
     def _is_here(self, path: Path, host: Host) -> bool:
-        """Whether the output of a program contains this machine (``transport: local``), which is not allowed."""
+        """Whether a host has ``transport: local``, which a program's output must not set; adds a warning then."""
         layers = [layer for layer in host.layers if layer is not self._base and "transport" in layer.settings]
         found = bool(layers) and layers[-1].settings["transport"].value == "local"
         if found:
             self._warnings.append(
-                f"{path}: host {host.id} is left out: a program cannot say `transport: local`; write it in a file"
+                f"{path}: host {host.id} is left out: only an inventory file can set `transport: local`"
             )
         return found
 
     def _folder(self, folder: Path) -> list[Host]:
-        """Every file of a folder, by name."""
+        """The hosts of all files of a folder, in the order of their names."""
         hosts: dict[str, Host] = {}
         for path in folder_files(folder):
-            if not self._beside(path, self._warnings):
+            if not self._may_use(path, self._warnings):
                 continue
             for host in self._of_host(path) or self.read(path):
                 hosts.pop(host.id, None)
@@ -203,7 +203,7 @@ class _Reader:
         foreign = isinstance(text, Foreign)
         own = not foreign and not _is_printed(source.data)
         more: dict[str, Any] = {"transports": self._transports} if own else {}
-        more |= {"encrypted": path in self._encrypted, "beside": self._beside}
+        more |= {"encrypted": path in self._encrypted, "may_use": self._may_use}
         return replace(source, detailed=self._detailed, foreign=foreign, own=own, vault=self._vault, **more)
 
     def _of_text(self, path: Path, text: str) -> list[Host]:
@@ -212,7 +212,7 @@ class _Reader:
         if not isinstance(text, Trusted):
             lines = Source(path, {}, {}, text, foreign=foreign, vault=self._vault, encrypted=path in self._encrypted)
             if ansible.is_ini(text, "" if foreign else path.name):
-                source = replace(lines, detailed=self._detailed, own=not foreign, beside=self._beside)
+                source = replace(lines, detailed=self._detailed, own=not foreign, may_use=self._may_use)
                 return ansible.parse_ini(source, self._base, self._warnings)
             if is_ssh_config(text):
                 return parse_ssh_config(lines, self._base, self._warnings)
@@ -229,7 +229,7 @@ class _Reader:
 
 
 def _is_printed(data: Any) -> bool:
-    """Whether data of this shape is made by a program or a cloud, also if it is in a file."""
+    """Whether data of this shape comes from a program or a cloud, even if it is in a file."""
     return isinstance(data, dict) and (is_state(data) or ansible.is_listing(data))
 
 
@@ -294,7 +294,7 @@ def _rendered(path: Path, text: Trusted, render: Render) -> Source:
 
 
 def _not_yaml(path: Path, exc: YamlError, text: str = "") -> InventoryError:
-    """The reason and place alone: an excerpt of the text might show a password."""
+    """The error with reason and place, without an excerpt of the text, which may contain a password."""
     where = Position(str(path), exc.line, exc.column)
     hint = "correct that line"
     if kinds.has_jinja(text):

@@ -53,7 +53,7 @@ def _merge(host: Host) -> Target:
             for key, place in setting.places.items():
                 origin[f"{name}.{key}"] = f"{place} ({layer.words})"
     says_nothing_of_sudo = not any("sudo_password" in layer.settings for layer in host.layers)
-    is_own = values.get("become") != "su"  # which asks for that of the other user
+    is_own = values.get("become") != "su"  # su asks for the password of the other user
     if host.passwd_for_sudo and says_nothing_of_sudo and is_own and values.get("sudo") and values.get("passwd"):
         values["sudo_password"] = values["passwd"]
         origin["sudo_password"] = f"{origin['passwd']}: `passwd`, as with salt-ssh"
@@ -87,7 +87,7 @@ def resolve_jumps(hosts: Mapping[str, Host], targets: Mapping[str, Target]) -> d
 
 
 def _jump_setting(host: Host) -> tuple[Setting | None, bool]:
-    """The setting that holds for ``jump``, and whether it is the host's own."""
+    """The effective setting ``jump``, and whether the host itself has it."""
     for layer in reversed(host.layers):
         if "jump" in layer.settings:
             return layer.settings["jump"], layer is host.layers[-1]
@@ -144,7 +144,7 @@ def _way(id: str, targets: Mapping[str, Target], hosts: Mapping[str, Host], ways
             setting, _ = _jump_setting(hosts[member])
             raise InventoryError(
                 f"the way to {member} leads over {member} itself: {' -> '.join(way)}",
-                hint="take it out of its own `jump`",
+                hint="remove it from its own `jump`",
                 where=setting.where if setting else hosts[member].where,
             )
         ways[member] = way

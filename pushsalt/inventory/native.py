@@ -81,11 +81,11 @@ def _members(name: str, raw: object, source: Source, ids: list[str], warnings: l
             hint=f"write  {name}: {{hosts: ['web*', db1], user: deploy}}",
             where=where,
         )
-    known = set(ids)
+    distinct = set(ids)
     members: set[str] = set()
     for position, item in enumerate(patterns):
         pattern = str(item)
-        if pattern in known:
+        if pattern in distinct:
             members.add(pattern)
             continue
         found = [id for id in ids if fnmatch.fnmatchcase(id, pattern)] if _WILDCARD.search(pattern) else []

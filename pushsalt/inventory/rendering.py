@@ -24,7 +24,7 @@ class Rosters:
         self._opts = opts
         #: path -> digest of the rendered text, for rosters that were read
         self.digests: dict[str, bytes] = {}
-        #: whether one was read that may be another one for the same digest: its renderer can do anything
+        #: whether a roster was read whose data its digest does not determine, since another renderer made it
         self.unsteady = False
         #: (path, text) -> rendered text, which is needed to check an image and again to read the roster
         self._texts: dict[tuple[str, str], str] = {}
@@ -75,9 +75,9 @@ class Rosters:
         from pushsalt.render import render_any
         from pushsalt.render.pipeline import renderer_named
 
-        known = self._texts.get((path, text))
-        if known is not None:
-            return known
+        rendered = self._texts.get((path, text))
+        if rendered is not None:
+            return rendered
         context = self._context()
         yaml = renderer_named("yaml", context)
         if text.startswith("#!") or getattr(yaml, "__name__", "") != "pushsalt.render.renderers.yaml":

@@ -42,32 +42,32 @@ class Source:
     text: str = ""
     #: whether the places of all keys of mappings are needed: that is slow for large inventories
     detailed: bool = False
-    #: whether a program or a cloud made it, and not the operator: it may say less
+    #: whether a program or a cloud made it: its settings are restricted (``foreign``)
     foreign: bool = False
-    #: whether it is the operator's own file, whose sdb:// URIs are resolved, unlike those of programs and clouds
+    #: whether it is the operator's own file: only then are its sdb:// URIs resolved
     own: bool = False
     #: decrypts texts of ansible-vault in the operator's own files
     vault: Vault = field(default_factory=Vault)
-    #: whether the file is encrypted as a whole: the values in it are secrets then
+    #: whether the whole file is encrypted: all its values are secrets then
     encrypted: bool = False
     #: whether a file or folder next to it may be used; refused ones are added to the warnings
-    beside: Callable[[Path, list[str]], bool] = lambda path, warnings: True
+    may_use: Callable[[Path, list[str]], bool] = lambda path, warnings: True
     #: returns the allowed transports; users' own only in files of the operator
     transports: Callable[[], Collection[str]] = lambda: TRANSPORTS
 
     def places(self, key_path: KeyPath, keys: Iterable[Any]) -> dict[Any, Position]:
-        """The place of each key of a mapping, if that is wanted."""
+        """key -> its place, for a mapping at ``key_path``; empty unless ``detailed``."""
         return {key: self.where((*key_path, key)) for key in keys} if self.detailed else {}
 
     def where(self, key_path: KeyPath) -> Position:
-        """The place of a key, or of the nearest one around it."""
+        """The place of a key; if it is unknown, that of the nearest enclosing key."""
         for length in range(len(key_path), -1, -1) if self.lines else ():
             if key_path[:length] in self.lines:
                 return Position(str(self.path), self.lines[key_path[:length]])
         return Position(str(self.path), self._search(key_path))
 
     def _search(self, key_path: KeyPath) -> int | None:
-        """The line of the first key of that name, where there is just one."""
+        """The line of the last key of the path, or of the nearest enclosing one that occurs once in the text."""
         for key in reversed(key_path):
             line = self._keys.get(str(key))
             if line:
@@ -76,7 +76,7 @@ class Source:
 
     @functools.cached_property
     def _keys(self) -> dict[str, int | None]:
-        """key -> its line in the text; None where there are several."""
+        """key -> its line in the text; None for a key that occurs more than once."""
         found: dict[str, int | None] = {}
         for number, line in enumerate(self.text.split("\n"), 1):
             key = _KEY.match(line)
@@ -91,7 +91,7 @@ class Setting:
 
     value: Any
     where: Position
-    #: of a mapping that is merged key by key: the places of its keys, if known
+    #: key -> its place, for a mapping that is merged key by key; empty if unknown
     places: Mapping[Any, Position] = field(default_factory=dict)
 
 
@@ -177,7 +177,7 @@ def parse_layer(raw: object, source: Source, key_path: KeyPath, words: str, warn
             near = nearest(str(key), FIELDS)
             hint = f" (did you mean `{near[0]}`?)" if near else ""
             warnings.append(f"{where}: unknown setting `{key}` of {words} is ignored{hint}")
-    if raw.get("become") is not None and "sudo" not in settings:  # to say by what is to say that
+    if raw.get("become") is not None and "sudo" not in settings:  # a method implies `sudo: true`
         settings["sudo"] = Setting(True, settings["become"].where)
     return Layer(words, settings)
 
@@ -191,7 +191,7 @@ def _texts(raw: object, key_path: KeyPath) -> object:
 
 
 def _of_others(name: str, value: Any, place: str, warnings: list[str]) -> Any:
-    """The value, as far as a program or a cloud may say it. Raises WrongError."""
+    """The part of a value that a program or a cloud may set. Raises WrongError."""
     wrong = foreign.problem(name, value)
     if wrong is not None:
         raise WrongError(wrong)
@@ -244,12 +244,12 @@ def checked_value(name: str, value: Any) -> Any:
 
 
 def _check_command(key: str, source: Source, settings: Mapping[str, Setting]) -> None:
-    """Raises WrongError where a command is not allowed."""
+    """Raises WrongError if a command for a secret is not allowed in this source, or contradicts another setting."""
     if not source.own:
-        raise WrongError("names a program of this machine, which only a file of your own or the configuration can")
+        raise WrongError("names a program of this machine, which only your own files or the configuration can set")
     before = settings.get(COMMANDS[key])
     if before is not None and before.value is not None:
-        raise WrongError(f"stands beside `{COMMANDS[key]}`, and only one of them can hold")
+        raise WrongError(f"cannot be used together with `{COMMANDS[key]}`")
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = {
     "ssh_pre_flight_args": "no script runs before the connection's work",
     "ssh_pre_hook": "no script runs before the connection",
     "ssh_python_env": "set `python` instead",
-    "winrm": "only SSH is spoken",
+    "winrm": "only SSH is supported",
 }
 
 #: fields that are merged key by key over the layers; all others are replaced

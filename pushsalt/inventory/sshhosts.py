@@ -31,9 +31,9 @@ def is_ssh_config(text: str) -> bool:
 
 
 def parse_ssh_config(source: Source, base: Layer, warnings: list[str]) -> list[Host]:
-    """The hosts in the file's order. As in OpenSSH the first value that is found for a name counts.
+    """The hosts in the file's order. As in OpenSSH, the first value of an option wins.
 
-    ``source`` has the text alone.
+    ``source`` has only the text.
     """
     text = source.text
     blocks: list[tuple[list[str], dict[str, Any]]] = [(["*"], {})]
@@ -54,7 +54,7 @@ def parse_ssh_config(source: Source, base: Layer, warnings: list[str]) -> list[H
             blocks[-1][1].setdefault(_KEYS[key], value)
     ids = dict.fromkeys(name for names, _ in blocks for name in names if not re.search(r"[*?!]", name))
     source = replace(source, lines=lines)
-    plain: dict[str, list[int]] = {}  # the blocks of each name; those with patterns are asked for every one
+    plain: dict[str, list[int]] = {}  # name -> its blocks; blocks with patterns are tested for each name
     wide = [at for at, (names, _) in enumerate(blocks) if any(re.search(r"[*?![]", name) for name in names)]
     for at, (names, _) in enumerate(blocks):
         for name in names:
@@ -84,6 +84,6 @@ def _settings(id: str, blocks: list[tuple[list[str], dict[str, Any]]], ids: Coll
         hops = [hop.rpartition("@")[2].partition(":")[0] for hop in str(settings["jump"]).split(",")]
         if all(hop in ids for hop in hops):
             settings["jump"] = hops
-        else:  # a machine that is not a target: only ssh uses the entry
+        else:  # a jump host that is not a target: ssh reads its entry
             settings["ssh_options"] = [f"ProxyJump={settings.pop('jump')}"]
     return settings

@@ -1,10 +1,10 @@
 """Checks values that are passed to ssh, sudo, known_hosts or a command line. Each check returns the error, or "".
 
 They are used when an inventory is read, with file and line, and when a connection is made, for values that ssh_config
-and its tokens produce. They refuse more than OpenSSH since CVE-2023-51385 and CVE-2025-61984 (quotes, ``$``,
+and its tokens produce. They refuse more than OpenSSH does since CVE-2023-51385 and CVE-2025-61984 (quotes, ``$``,
 backquotes, ``;|&<>(){}``, blanks, control characters, a leading dash): an accepted value has no special meaning in any
-shell, quoted or not. The only exception is the backslash of a Windows domain's user (``DOMAIN\\user``), which OpenSSH
-accepts too.
+shell, quoted or not. The only exception is the backslash in the name of a Windows domain's user (``DOMAIN\\user``),
+which OpenSSH accepts too.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _ascii(text: str) -> str | None:
     """
     if text.isascii():
         return text
-    import unicodedata  # few names need it, and each command pays for what is imported above
+    import unicodedata  # imported on demand: few names need it
 
     seen = ""
     for character in text:
@@ -127,7 +127,7 @@ def jump_problem(text: str) -> str | None:
 
 
 def hop(text: str) -> tuple[str | None, str, str | None]:
-    """User, host and port of one hop of a ProxyJump, as they are written."""
+    """(user, host, port) of one hop of a ProxyJump, unchecked; None for a missing user or port."""
     user, at, place = text.removeprefix("ssh://").rpartition("@")
     if place.startswith("["):
         host, _, rest = place[1:].partition("]")
@@ -166,7 +166,7 @@ _OPTIONS: Final[dict[str, Callable[[str], str | None]]] = {
 
 
 def option(text: str) -> tuple[str, str]:
-    """Name (in small letters) and value of an option as ``-o`` takes it: ``Name=value`` or ``Name value``."""
+    """(name in lower case, value) of an option as ``-o`` takes it: ``Name=value`` or ``Name value``."""
     found = re.match(r"\s*([^\s=]*)\s*=?\s*(.*?)\s*\Z", text, re.S)
     assert found is not None  # it matches everything
     value = found[2]
@@ -198,5 +198,5 @@ def unchecked(text: str) -> bool:
 
 
 def is_file(name: str) -> bool:
-    """Whether the value is a file of host keys, and not ``none`` or the like."""
+    """Whether the value of an option for host key files names a file, unlike ``none`` or /dev/null."""
     return name.lower() not in ("none", "") and not posixpath.normpath(name).startswith(("/dev/", "//dev/"))

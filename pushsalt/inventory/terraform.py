@@ -14,7 +14,7 @@ from typing import Any, Final
 from pushsalt.inventory.merge import Host
 from pushsalt.inventory.schema import Layer, Source, check_id, parse_layer
 
-#: resource type -> attributes that may have the name, and those that may have the address, the first that is set
+#: resource type -> (attributes for the name, attributes for the address); the first that is set is used
 _NAMES: Final = ("name", "hostname", "display_name", "label", "vm_name", "instance_name")
 _ADDRESSES: Final = (
     "public_ip",
@@ -60,7 +60,7 @@ def parse_state(source: Source, base: Layer, warnings: list[str]) -> list[Host]:
         raw = str(tags.get("Name") or _first(values, _NAMES) or name)
         where = source.where(())
         id = check_id(raw.replace(" ", "-"), where)
-        if id in hosts:  # machines of one name are usual: those of a group that grows and shrinks
+        if id in hosts:  # instances of one group often have the same name
             id = next(each for each in (f"{id}-{number}" for number in itertools.count(2)) if each not in hosts)
         if not address:
             warnings.append(f"{source.path}: {kind} {name} has no address, and is left out")

@@ -94,7 +94,7 @@ def checked_by(problem: Callable[[str], str | None]) -> Parser:
 
 
 def secret(value: Any, _folder: Path) -> Secret:
-    """Passwords may have any character but those that end a line. The value is never part of a message."""
+    """A password: any characters except line breaks and NUL. Messages never contain the value."""
     if isinstance(value, float):
         raise WrongError("is read as a number with a fraction: put it in quotes")
     if isinstance(value, int) and not isinstance(value, bool):
@@ -145,7 +145,7 @@ def mapping(value: Any, _folder: Path) -> dict[str, Any]:
 
 
 def mine_functions(value: Any, folder: Path) -> dict[str, Any]:
-    """``mine_functions`` of a salt-ssh roster, which is one of the minion's options."""
+    """``mine_functions`` of a salt-ssh roster, as the minion option of that name."""
     if not isinstance(value, dict | list):
         raise WrongError(f"must be a mapping of functions, not {in_words(value)}")
     return {"mine_functions": value}
@@ -159,7 +159,7 @@ def transport(value: Any, _folder: Path) -> str:
 
 def become(value: Any, _folder: Path) -> str:
     if isinstance(value, bool):
-        raise WrongError(f"names the program, one of {', '.join(BECOME)}; whether to use it is said by `sudo`")
+        raise WrongError(f"must be the name of a program, one of {', '.join(BECOME)}; `sudo: true` or false enables it")
     if value not in BECOME:
         raise WrongError(f"must be one of {', '.join(BECOME)}, not {str(value)[:80]!r}")
     return str(value)

@@ -21,7 +21,7 @@ Password = tuple[str, bytes]
 
 
 class Vault:
-    """Decrypts texts. ``passwords`` is called for the first one; ``told`` is called with each secret in them."""
+    """Decrypts texts. ``passwords`` is called once, on demand; ``told`` is called with each decrypted secret."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class Vault:
         self._told = told
         self._opened: dict[str, str | None] = {}
         self._secrets: dict[str, None] = {}
-        #: file -> names of variables that no password opens; none for a file that is encrypted as a whole
+        #: file -> names of variables that no password decrypts; an empty list for a file that is encrypted as a whole
         self.left_out: dict[Path, list[str]] = {}
 
     @property
@@ -49,7 +49,7 @@ class Vault:
         return tuple(self._secrets)
 
     def add_secrets(self, value: Any) -> None:
-        """Every text in ``value``, which was encrypted, is a secret from now on."""
+        """Declare every text in ``value``, which was encrypted, a secret."""
         if isinstance(value, str):
             if value not in self._secrets:
                 self._secrets[value] = None
@@ -59,7 +59,7 @@ class Vault:
                 self.add_secrets(item)
 
     def open(self, envelope: str) -> str | None:
-        """The text in an encrypted one; None where no password opens it."""
+        """The decrypted text; None if no password decrypts it."""
         if envelope not in self._opened:
             self._opened[envelope] = self._open(envelope)
         return self._opened[envelope]
@@ -84,11 +84,11 @@ class Vault:
     def why(self) -> str:
         """The reason why a text could not be decrypted, and what to do."""
         if self.passwords:
-            return "no password that was given opens that"
-        return "ANSIBLE_VAULT_PASSWORD_FILE names the file with the password"
+            return "none of the given passwords decrypts it"
+        return "set ANSIBLE_VAULT_PASSWORD_FILE to the file with the password"
 
     def warnings(self) -> list[str]:
-        """One for each file of which something was left out."""
+        """A warning for each file of which variables were left out."""
         return [
             f"{path}: encrypted by ansible-vault, and left out{': ' if names else ''}{_few(names)}; {self.why()}"
             for path, names in self.left_out.items()
@@ -101,7 +101,7 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _decrypted(password: bytes, salt: bytes, mac: bytes, data: bytes) -> str | None:
-    import hashlib  # few inventories have vaults, and each command pays for what is imported above
+    import hashlib  # imported on demand: few inventories need it
     import hmac
 
     keys = hashlib.pbkdf2_hmac("sha256", password, salt, _ROUNDS, 80)

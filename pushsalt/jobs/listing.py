@@ -104,10 +104,10 @@ def as_json(found: Iterable[Row]) -> str:
     texts: dict[str, str] = {}
 
     def text(value: str) -> str:
-        known = texts.get(value)
-        if known is None:
-            known = texts[value] = _sound(json.dumps(value))
-        return known
+        encoded = texts.get(value)
+        if encoded is None:
+            encoded = texts[value] = _sound(json.dumps(value))
+        return encoded
 
     iso, said = _iso(), []
     for jid, fun, arg, kwarg, tgt, kind, user, start, end, state, code, targets, failed, unanswered, *_ in found:

@@ -81,12 +81,12 @@ class JobRecord:
         if self._said is not None and not self._resumes and job.words_only() != self._said.words_only():
             self._steps.append(lambda to: _restate(to, job))
 
-    def about(self, facts: dict[str, Any]) -> None:
+    def about(self, detail: dict[str, Any]) -> None:
         """Store data about the project of the job."""
         jid = self._jid
         if self._resumes:
             return  # the data from its begin is kept
-        self._steps.append(lambda to: _about(to, jid, facts))
+        self._steps.append(lambda to: _about(to, jid, detail))
 
     def target_returned(self, ret: TargetReturn) -> None:
         jid = self._jid
@@ -289,10 +289,10 @@ def _begin(to: sqlite3.Connection, job: JobStart) -> None:
     )
 
 
-def _about(to: sqlite3.Connection, jid: str, facts: dict[str, Any]) -> None:
+def _about(to: sqlite3.Connection, jid: str, detail: dict[str, Any]) -> None:
     row = to.execute("SELECT detail FROM jobs WHERE jid = ?", (jid,)).fetchone()
     if row is not None:
-        data = encoding.pack({**encoding.unpack(row[0]), **facts})
+        data = encoding.pack({**encoding.unpack(row[0]), **detail})
         to.execute("UPDATE jobs SET detail = ?, size = size + ? WHERE jid = ?", (data, len(data) - len(row[0]), jid))
 
 

@@ -18,13 +18,13 @@ _SHORT: Final = 64
 
 
 class NoKeyError(Exception):
-    """A value of a type that cannot be compared."""
+    """The value contains a type that has no key."""
 
 
 def key_of(value: Any) -> Key:
     """The key of a value; two values have the same key only if templates cannot distinguish them. Raises NoKeyError.
 
-    The key of a long value is a digest, so that no copy is kept, of secrets in particular.
+    The key of a long value is a digest: no copy of the value is kept, which may be a secret.
     """
     kind = type(value)
     if kind is str and len(value) <= _SHORT:
@@ -42,7 +42,7 @@ def key_of(value: Any) -> Key:
 
 
 def _dumped_in_order(value: Any) -> bytes:
-    """As ``_spelled`` and faster, if InOrder is the only derived type in the value; else nothing."""
+    """The marshalled value if InOrder is its only derived type, else b""; faster than by ``_spelled``."""
     try:
         return marshal.dumps(_in_order_marked(value), 2)
     except ValueError:

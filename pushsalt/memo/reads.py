@@ -39,10 +39,10 @@ WHOLE: Final = ("the whole",)
 
 
 class ReadSource(Protocol):
-    """One target, which answers reads."""
+    """One target: returns the present value of each read, as a key."""
 
     def key(self, read: Read) -> Key:
-        """The key of the present value of a read. Raises NoKeyError."""
+        """The key of a read's present value. Raises NoKeyError."""
         ...
 
     def ask(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -85,8 +85,10 @@ class Asked:
 
 
 class Recording:
-    """The reads of one rendering so far, in order. ``spoiled`` is the reason why the result cannot be used again, and
-    ``spoiled_at`` the number of reads before that."""
+    """The reads of one rendering so far, in order.
+
+    ``spoiled`` is the reason why the result cannot be used again, else ""; ``spoiled_at`` the number of reads before.
+    """
 
     __slots__ = (
         "_asked",
@@ -112,7 +114,7 @@ class Recording:
         self.passed_on = 0
         #: answers of functions during the look-up in the tree: these calls are not repeated
         self.answers = deque(answers)
-        #: called before a function is called that may take long
+        #: called before a call that may take long
         self.on_wait = on_wait
         self._seen: set[Read] = set()
         self._asked: dict[Any, int] = {}
@@ -127,7 +129,7 @@ class Recording:
             self.add(read, key)
 
     def add(self, read: Read, key: Key) -> None:
-        """Add a read with a known key."""
+        """Add a read whose key was computed."""
         if isinstance(read, Asked):
             same = (read.name, read.same)
             before = self._asked.get(same, 0)
@@ -150,7 +152,7 @@ class Recording:
         return self.log if self.spoiled_at is None else self.log[: self.spoiled_at]
 
     def check_unchanged(self) -> None:
-        """Spoil the recording if a value was changed in place after it was read: later renderings need that change."""
+        """Spoil the recording if a value was changed in place after it was read: a memoized result would lack that."""
         for read, key in self.log:
             if type(read) is tuple and read[0] in _DATA and type(key) is not str:
                 try:
@@ -213,7 +215,7 @@ class NotMemoized(BaseException):
 
 @contextmanager
 def memoized_only() -> Iterator[None]:
-    """A context in which only memoized results are used: NotMemoized is raised instead of anything that takes long."""
+    """A context in which only memoized results are used: rendering, calling or waiting raises NotMemoized."""
     _thread.hurried = True
     try:
         yield
@@ -257,7 +259,7 @@ class Answer:
 
 
 def answer(inputs: ReadSource, asked: Asked, call: Callable[[], Any] | None = None) -> Answer:
-    """Call the function, or return the answer that the look-up in the tree got just before for the same call."""
+    """The answer of a call. The look-up in the tree may have made the same call just before; it is not repeated."""
     top = _thread.top
     around = top
     while around is not None and around.inputs is inputs:
@@ -327,9 +329,9 @@ class Recorded(dict[Any, Any]):
     """A target's grains, pillar or options, as a dict that records reads.
 
     Reads of top-level keys are recorded separately; values are plain objects. An operation on the whole dict records
-    WHOLE; a change spoils the recording. ``private`` are keys whose values record their own reads. Whether the dict is
-    empty is not recorded, since C code of Python tests that without calling a method: it is part of the question
-    (``tree.Once.get``).
+    WHOLE; a change spoils the recording. ``private`` are keys whose values record their own reads. Tests whether the
+    dict is empty are not recorded, since CPython tests that without calling a method: emptiness is part of the memo's
+    question (``tree.Once.get``).
     """
 
     __slots__ = ("_inputs", "_kind", "_private", "_same")

@@ -9,7 +9,7 @@ A look-up that ends at an unknown node renders, and adds the path to the tree; l
 node meanwhile wait for the result. Before a rendering calls its target, it adds its path so far and releases those that
 wait, so that no thread waits for another's target. A wait that would cause a deadlock is not begun.
 
-Results are shared: ``Level.keep`` makes the object that is kept of a result, ``Level.give`` a target's copy of that.
+Results are shared: ``Level.keep`` makes the stored object from a result, ``Level.give`` a target's copy of it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _thousand(kept: Any) -> int:
 
 @dataclass(frozen=True)
 class Level(Generic[Result]):
-    """A kind of result. ``keep`` makes the kept object, ``give`` a target's result of it; ``size``: its bytes."""
+    """A kind of result. ``keep``: result -> stored object; ``give``: the reverse, for a target; ``size``: in bytes."""
 
     name: str
     keep: Callable[[Result], Any] = _itself
@@ -70,7 +70,7 @@ class Level(Generic[Result]):
 
 
 class _Node:
-    """``read`` is the next read; None if it is unknown, then ``finder`` is the thread that is rendering, if any."""
+    """``read`` is the next read. None if it is unknown; then ``finder`` is the thread that renders, if there is one."""
 
     __slots__ = ("branches", "finder", "jumps", "parent", "read", "result", "size", "value")
 
@@ -94,7 +94,7 @@ class _Jump(NamedTuple):
 
 
 class _Finder:
-    """A thread that renders; ``done`` is set when the tree has grown, or others shall not wait for it any more."""
+    """A thread that renders. ``done`` is set when it has added its path, or others must not wait for it any longer."""
 
     __slots__ = ("done", "node", "thread")
 
@@ -106,7 +106,7 @@ class _Finder:
 
 @dataclass
 class Counts:
-    """How many times a result was rendered, and how many times a kept one was used."""
+    """How many times a result was rendered, and how many times a memoized one was used."""
 
     rendered: int = 0
     reused: int = 0
@@ -130,10 +130,10 @@ class Once:
         self._waiting: dict[int, _Finder] = {}
 
     def get(self, level: Level[Result], question: Hashable, inputs: ReadSource, render: Callable[[], Result]) -> Result:
-        """The result of ``render`` for a target: a kept one, or rendered now.
+        """The result of ``render`` for a target: a memoized one, or rendered now.
 
-        ``question`` must contain everything besides reads that the result depends on. Raises what ``render`` raises;
-        then nothing is kept.
+        ``question`` identifies what is rendered, and must contain everything besides reads that the result depends on.
+        Raises what ``render`` raises; then nothing is stored.
         """
         return _Look(self, level, (level.name, question), inputs).get(render)
 
@@ -200,7 +200,7 @@ class Once:
     # which threads wait for each other -------------------------------------------------------------------------------
 
     def may_wait(self, finder: _Finder) -> bool:
-        """Whether waiting for this thread cannot cause a deadlock."""
+        """Whether the current thread can wait for this one without a deadlock."""
         own = threading.get_ident()
         after: _Finder | None = finder
         while after is not None:
@@ -210,7 +210,7 @@ class Once:
         return True
 
     def wait(self, finder: _Finder) -> bool:
-        """Wait until ``done``, at most PATIENCE seconds since the rendering may never end; whether it is done."""
+        """Wait for ``done``, at most PATIENCE seconds, since the rendering may never end; returns whether it is set."""
         with self.waits_for_others():
             done = finder.done.wait(PATIENCE)
         with self._lock:
@@ -251,18 +251,18 @@ class _Look(Generic[Result]):
         return self._render(render, around, never=kept is _NEVER)
 
     def _tell(self, around: Recording | None) -> None:
-        """Add the reads of a kept result to the enclosing recording, which used it."""
+        """Add the reads of a memoized result to the enclosing recording, which used it."""
         if around is not None and around.inputs is self._inputs:
             for read, key in self._passed:
                 around.add(read, key)
 
-    # the way ---------------------------------------------------------------------------------------------------------
+    # the look-up -----------------------------------------------------------------------------------------------------
 
     def _walk(self) -> Any:
         """Look up the result; _OPEN if there is none."""
         node, once, inputs, passed = self._node, self._once, self._inputs, self._passed
         common, age = inputs.common(), once.age
-        began: tuple[_Node, int] | None = None  # where shared reads begin: the node, and the number of reads before
+        began: tuple[_Node, int] | None = None  # (node, number of reads before it) where shared reads begin
         while node is not None:
             read = node.read
             shared = common is not None and type(read) is tuple and inputs.is_common(read)
@@ -352,7 +352,7 @@ class _Look(Generic[Result]):
             made.pass_on()
 
     def _enter(self) -> None:
-        """Add the reads so far to the tree, for look-ups of others."""
+        """Add the reads so far to the tree, for look-ups of other threads."""
         made = self._made
         if made is None or self._node is None:
             return
@@ -408,14 +408,14 @@ class _Look(Generic[Result]):
                 return
 
     def _differs(self, node: _Node) -> None:
-        """Two renderings with equal reads read different things next: results at this node cannot be used again."""
+        """Mark a node where renderings with equal reads differ in the next read: its results cannot be used again."""
         log.debug("%s depends on more than its reads: it is rendered each time", self._level.name)
         self._once.age += 1
         node.read = None
         self._once.end(node, _NEVER, 100)
 
     def _go_on_alone(self) -> None:
-        """Called before a call on the target: threads that wait for this rendering continue by the path so far."""
+        """Called before a call on the target: add the path so far, and release threads that wait for this rendering."""
         made = self._made
         if made is None:
             return

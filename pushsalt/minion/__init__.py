@@ -1,1 +1,1 @@
-"""One target as Salt's minion would see itself: options, grains, pillar, functions, and the compiler of its states."""
+"""Imitates Salt's minion for one target: options, grains, pillar, functions, and the compiler of its states."""

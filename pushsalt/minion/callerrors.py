@@ -35,6 +35,6 @@ def raised(name: str, exc: BaseException) -> FunctionError:
     """The error for a function that raised on the controller."""
     own = type(exc).__name__
     text = str(exc) or own
-    if isinstance(exc, (LookupError, AttributeError, TypeError)):  # the text of these is often only a key or a name
+    if isinstance(exc, (LookupError, AttributeError, TypeError)):  # their text is often only a key or a name
         text = f"{own}: {text}"
     return FunctionError("exception", f"{name}: {text}", "run again with -l debug to see where", own)

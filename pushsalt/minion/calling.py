@@ -1,4 +1,4 @@
-"""Calls a function by its name, as a command line does."""
+"""Calls a function by its name, for the command line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class Callee(Protocol):
-    """What is needed of a minion."""
+    """The part of ``pushsalt.minion.minion.Minion`` that calling needs."""
 
     @property
     def id(self) -> str: ...
@@ -35,9 +35,9 @@ class Callee(Protocol):
 
 
 def call_by_name(minion: Callee, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """The value of a function: one of the controller's own, one that both sides have, or one of the target.
+    """The value of a function, which is the controller's, shared by controller and target, or the target's.
 
-    Raises StateError, FunctionError and TargetError; whatever else the function raises becomes a FunctionError.
+    Raises StateError, FunctionError and TargetError; any other exception of the function becomes a FunctionError.
     """
     own = minion.controller.named(name)
     if own is not None:

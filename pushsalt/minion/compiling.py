@@ -81,7 +81,7 @@ def compiled_pillar(
 
     config = twin.project.config.opts
     opts = {**config, **plain(twin.opts)}
-    if opts.get("ext_pillar"):  # of the configuration, thus trusted; ``more`` may come from a foreign template
+    if opts.get("ext_pillar"):  # the configuration is trusted; ``more`` may come from a foreign template
         opts["ext_pillar"] = twin.project.private["ext_pillar"]
     if more:
         opts["ext_pillar"] = [*(opts.get("ext_pillar") or []), dict(more)]
@@ -124,7 +124,8 @@ def pillar_top(twin: Compiling) -> tuple[dict[str, Any], list[str]]:
 
 
 def _source(twin: Compiling, outside: Outside, name: str) -> ExtPillar | None:
-    """An external pillar: called here in the command's process, or if it only renders files; else by the command."""
+    """The external pillar of this name. A render process calls only those that render files, and asks the command for
+    the others."""
     config = twin.project.config.opts
     if twin.project.is_command or renders(name, config):
         return find_source(name, folders("ext_pillar", config), outside)

@@ -133,7 +133,7 @@ def _calls(chunk: Chunk) -> Iterator[tuple[str, str, Sequence[Any], Mapping[str,
             if isinstance(entry, dict) and "fun" in entry:
                 kwargs = {key: entry[key] for key in entry if key not in ("fun", "args", "get_return")}
                 args = entry.get("args")
-                # any iterable, as on the target: of a mapping the keys
+                # any iterable is accepted, as on the target; of a mapping, the keys are used
                 yield guard, str(entry["fun"]), list(args) if isinstance(args, Iterable) else [], kwargs
     for text in _texts(chunk):
         try:

@@ -1,4 +1,4 @@
-"""The file server for renderings: records the files that they find and read, and looks each up once for many targets.
+"""The file server for renderings: records which files they find and read; looks each file up once for many targets.
 
 Outside of recordings (when a plan is made, or a target asks for a file) every look-up reads the disk.
 """
@@ -28,7 +28,7 @@ _numbers: Final = itertools.count()
 
 
 class Snapshot:
-    """Look-ups of a file server, cached since about the same time. Thread-safe: concurrent look-ups do no harm."""
+    """Cached look-ups of a file server; new renderings use a newer snapshot after FRESH seconds. Thread-safe."""
 
     def __init__(self, files: FileServer) -> None:
         self.files = files
@@ -71,23 +71,23 @@ class Snapshot:
 
     def _read(self, saltenv: str, path: str) -> tuple[bytes | None, Key]:
         place = (saltenv, path)
-        known = self._content.get(place)
-        if known is None:
+        cached = self._content.get(place)
+        if cached is None:
             takes_time()
             found = self.find(saltenv, path)
             data = found.read() if found is not None else b""
             mode = found.mode if found is not None else 0
             key = (len(data), mode, hashlib.blake2b(data, digest_size=20).digest())
-            known = self._content[place] = (data if len(data) <= _KEPT else None, key)
-        return known
+            cached = self._content[place] = (data if len(data) <= _KEPT else None, key)
+        return cached
 
     def _list(self, question: str, args: tuple[Any, ...]) -> tuple[Any, Key]:
-        known = self._listed.get((question, args))
-        if known is None:
+        cached = self._listed.get((question, args))
+        if cached is None:
             takes_time()
             answer = getattr(self.files, question)(*args)
-            known = self._listed[question, args] = (answer, key_of(answer))
-        return known
+            cached = self._listed[question, args] = (answer, key_of(answer))
+        return cached
 
 
 class RecordedFiles:
@@ -100,7 +100,7 @@ class RecordedFiles:
         self._snapshot = snapshot
 
     def _noting(self) -> Recording | None:
-        """The recording of this target's rendering; None without one."""
+        """The recording of this target's rendering, if one is open in this thread; else None."""
         top = current()
         if top is not None and top.inputs is not self._inputs:
             top.spoil("reads files for another target")
@@ -142,7 +142,7 @@ class RecordedFiles:
         return dict(answer) if isinstance(answer, dict) else list(answer)
 
     def __getattr__(self, question: str) -> Callable[..., Any]:
-        """The other methods of the file server, which list something: ``envs``, ``list_states`` …"""
+        """The file server's methods that list something (``envs``, ``list_states`` …); the call is recorded."""
         if question.startswith("_"):
             raise AttributeError(question)
         return partial(self._ask, question)

@@ -69,8 +69,8 @@ def names_of(chunk: Chunk, url: str) -> dict[str, Any] | None:
     """
     if chunk["fun"] != "managed":
         return None
-    known = _arguments_of_managed()
-    extra = {name: value for name, value in chunk.items() if name not in known and name not in INTERNAL}
+    declared = _arguments_of_managed()
+    extra = {name: value for name, value in chunk.items() if name not in declared and name not in INTERNAL}
     given = {name: chunk.get(name) for name in ("user", "group", "mode", "attrs")}
     given["user"] = user_of(extra, given["user"])
     names: dict[str, Any] = template_names(chunk.get("name"), url, extra=extra, **given)

@@ -1,4 +1,4 @@
-"""The inputs of one target's renderings: returns a key for each read, by which results can be compared."""
+"""The inputs of one target's renderings: a key for each read, by which memoized results are found."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class TargetInputs:
         self._seen = threading.local()
 
     def begin(self) -> None:
-        """A new rendering begins: snapshots that are too old are replaced."""
+        """Begin a rendering: snapshots that are too old are replaced."""
         self._seen.trees = {}
 
     def snapshot(self, tree: str) -> Snapshot:
@@ -80,18 +80,18 @@ class TargetInputs:
             return _looked_up(self._minion.own_grains, read[1])
         if kind == "pillar":
             return self._pillar(read[1])
-        if kind == "compiled":  # also if the target's own pillar was changed since
-            known = self._minion.shared_pillar
-            return known.key(WHOLE), known.errors
+        if kind == "compiled":  # as it was compiled, not with the changes that templates made since
+            pillar = self._minion.shared_pillar
+            return pillar.key(WHOLE), pillar.errors
         if kind == "match":
             return self._matches(*read[1:])
         try:
             return self.snapshot(read[1]).key(kind, *read[2:])
-        except (PushsaltError, OSError):  # it cannot be read: the rendering reports the error
+        except (PushsaltError, OSError):  # the rendering reports the error
             raise NoKeyError("a file") from None
 
     def common(self) -> Hashable:
-        """Key of the settings and snapshots; None if templates may have changed the options."""
+        """The key of settings and snapshots (``ReadSource.common``); None if templates may have changed the options."""
         if self._minion.own_opts is not None:
             return None
         return self._minion.settings.number, self.snapshot("states").number, self.snapshot("pillar").number
@@ -111,9 +111,9 @@ class TargetInputs:
     def _option(self, name: Any) -> Key:
         opts = self._minion.own_opts
         if opts is None:
-            known = self._minion.settings.keys.get(name)
-            if known is not None:
-                return known
+            cached = self._minion.settings.keys.get(name)
+            if cached is not None:
+                return cached
             if name == "id":
                 return self._minion.id if len(self._minion.id) < 60 else key_of(self._minion.id)
             if name == "user":

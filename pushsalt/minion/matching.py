@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class Matched(Protocol):
-    """What is needed of a minion."""
+    """The part of ``pushsalt.minion.minion.Minion`` that matching needs."""
 
     project: Trees
     target: Target
@@ -39,8 +39,8 @@ class Matched(Protocol):
 def match(minion: Matched, expr: str, tgt_type: str) -> bool:
     """Whether a target expression matches this target, by its live grains and pillar. The read is recorded.
 
-    As in Salt, an expression that cannot be parsed matches nothing and is logged; an unknown match type and an invalid
-    regular expression, with which Salt fails, raise UsageError.
+    As in Salt, an expression that cannot be parsed matches nothing and is logged. An unknown match type and an invalid
+    regular expression, for which Salt raises other exceptions, raise UsageError.
     """
     if tgt_type == "data":  # the minion's data store; a target has none
         return False
@@ -64,7 +64,7 @@ def is_matched(minion: Matched, expr: str, tgt_type: str) -> bool:
     target, project = minion.target, minion.project
 
     def managed() -> dict[str, Any]:
-        """type -> ids of the resources that the target manages; the option ``resources`` says otherwise."""
+        """type -> ids of the resources that the target manages; the option ``resources``, if set, overrides them."""
         option = minion.option("resources")
         return dict(option) if isinstance(option, Mapping) else project.managed.declared(target.key)
 

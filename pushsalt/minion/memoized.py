@@ -1,4 +1,4 @@
-"""Memoizes what is rendered and compiled for targets: SLS, file templates, pillar, states."""
+"""Memoizes the compiled states of targets, for other targets with equal inputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _Packed:
-    """Data that is copied for each user: dicts and lists at any depth are copied, texts are shared."""
+    """Data that is copied for each target: dicts and lists at any depth are copied, texts are shared."""
 
     __slots__ = ("_recipe", "_size")
 
@@ -72,7 +72,7 @@ def _recipe(outer: Any) -> _Recipe:
 
 
 def _made(recipe: _Recipe) -> Any:
-    """Make a copy. Faster than unmarshalling or ``copy_containers``: most dicts and lists are flat."""
+    """A copy of the value of a recipe. Faster than unmarshalling or ``copy_containers``: most containers are flat."""
     outer, flat, deep = recipe
     made = outer.copy()
     for place, item in flat:
@@ -167,7 +167,7 @@ class MemoCompiler:
 
     def _once(self, question: Any, compile: Callable[[StateCompiler], CompileResult]) -> CompileResult:
         self._minion.check_pillar()
-        target = self._minion.target  # each type of resources has its own state functions
+        target = self._minion.target  # part of the question, since each resource type has its own state functions
         question = (target.resource, bool(target.enter), question) if target.resource else question
         result: CompileResult = self._minion.once(STATES, question, lambda: compile(self._minion.plain_compiler))
         return result

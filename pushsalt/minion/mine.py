@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Seconds that a return is delayed at most for mine functions.
+#: Limit in seconds for the delay of a return by mine functions.
 PATIENCE: Final = 60.0
-#: Most values of one target in the mine.
+#: Limit for the values of one target in the mine.
 NAMES: Final = 1000
 
 
@@ -73,7 +73,7 @@ def unwrap(kept: Any) -> tuple[Any, tuple[Any, str] | None]:
 
 
 def keeps(project: Trees) -> bool:
-    """Whether the configuration allows to store mine values. Salt: the master's ``_mine``."""
+    """Whether the configuration allows storing mine values. Salt: the master's ``_mine``."""
     opts = project.config.opts
     return bool(opts["minion_data_cache"] or opts.get("enforce_mine_cache"))
 
@@ -129,7 +129,7 @@ def with_states(project: Trees, target: Target, in_pillar: Any) -> list[MineFunc
         return []
     _, seen = project.command.mine.with_times(target.key)
     minutes = _setting(project, target, "mine_interval", 60)
-    if not isinstance(minutes, int | float):  # minion_opts of an inventory may be anything
+    if not isinstance(minutes, int | float):  # minion_opts of an inventory may have any type
         log.warning("%s: mine_interval is no number of minutes: %.40r", target.id, minutes)
         minutes = 60
     now, life = time.time(), 60 * minutes
@@ -157,7 +157,7 @@ async def collect(
             value = returned_grains(target, each.function, each.args, answer.result())
             values[each.alias] = each.wrapped(value)
         except (FunctionError, TargetError) as exc:
-            said = target.resource and exc.kind == "unknown_function"  # a function for all targets may lack in a type
+            said = target.resource and exc.kind == "unknown_function"  # a type may lack a function of all targets
             log.log(
                 logging.DEBUG if said else logging.ERROR,
                 "%s: the mine function %s failed: not stored: %s",

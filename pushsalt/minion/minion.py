@@ -1,4 +1,4 @@
-"""One target as Salt's minion would see itself: options, grains, pillar, functions, and the compiler of its states.
+"""Imitates Salt's minion for one target: options, grains, pillar, functions, and the compiler of its states.
 
 Everything here is synchronous and runs in a thread; calls on the target go through ``Remote``, which blocks that thread
 while the event loop communicates.
@@ -80,7 +80,7 @@ class Minion:
     ) -> None:
         """``engines``: the only renderers that may be used for this target; None for no limit.
 
-        ``pillar`` and ``opts`` are made on first use if they are not given. ``discover`` asks the target for the
+        ``pillar`` and ``opts`` are computed on first use unless they are given. ``discover`` asks the target for the
         resources that it manages, stores them, and returns type -> ids; None without a connection.
         """
         self.project = project
@@ -94,7 +94,7 @@ class Minion:
         )
         self.inputs = TargetInputs(self, project.shared)
         self._discover = discover
-        #: present grains, options and pillar, which must not be changed; None: not made yet
+        #: grains, options and pillar with recorded reads, which must not be changed; None: not computed yet
         self.own_grains: dict[str, Any] = grains if isinstance(grains, dict) else dict(grains)
         self.own_opts: dict[str, Any] | None = None if opts is None else self._recorded_opts(opts)
         self.own_pillar: dict[str, Any] | None = None
@@ -115,7 +115,7 @@ class Minion:
 
     @cached_property
     def grains(self) -> dict[str, Any]:
-        """The grains. Reads of them are recorded, as those of options and pillar (pushsalt.memo.reads)."""
+        """The grains. Their reads are recorded, like those of options and pillar (pushsalt.memo.reads)."""
         self.own_grains = Recorded("grains", self.inputs, self.own_grains)
         return self.own_grains
 
@@ -131,7 +131,7 @@ class Minion:
 
     @property
     def user(self) -> Any:
-        """The user that runs on the target."""
+        """The user as whom functions run on the target."""
         return self.settings.values["user"] or dict.get(self.own_grains, "username") or "root"
 
     def _recorded_opts(self, opts: Mapping[str, Any]) -> Recorded:
@@ -213,7 +213,7 @@ class Minion:
             log.warning("%s", text, extra={"once": True})
 
     def on_controller(self, name: str) -> bool:
-        """Whether controller and target both have this execution function. Users' own modules win, and declare it."""
+        """Whether this execution function can run on the controller. A user's module wins, and must declare it."""
         if self._type.has(name) or (self.target.resource and name == "test.ping"):
             return False
         return self.custom.on_controller(name) if self.custom.has(name) else name in shared()
@@ -227,7 +227,7 @@ class Minion:
         pillarenv: str | None = None,
         rendering: bool | None = None,
     ) -> Minion:
-        """This target with other options; None keeps an option. The compiled pillar is kept if the options allow it."""
+        """This target with other options; None keeps an option. The compiled pillar is reused unless they affect it."""
         test = None if test and self.test else test
         pillar = None if pillar == self._override else pillar
         saltenv = None if saltenv == self.option("saltenv") else saltenv
@@ -266,7 +266,7 @@ class Minion:
 
     @cached_property
     def pillar(self) -> dict[str, Any]:
-        """The compiled pillar with the overrides on top. Raises StateError with every error of it."""
+        """The compiled pillar with the overrides merged over it. Raises StateError with all errors of the pillar."""
         if self.own_pillar is None:
             self.check_pillar()
             self.own_pillar = Recorded("pillar", self.inputs, self.shared_pillar.result().pillar)
@@ -284,7 +284,7 @@ class Minion:
 
     @property
     def pillar_result(self) -> PillarResult:
-        """The pillar as far as it could be compiled, and its errors; a copy for the caller."""
+        """The compiled part of the pillar, and its errors; a copy for the caller."""
         top = current()
         if top is not None and top.inputs is self.inputs:
             top.note(("compiled", WHOLE))
@@ -304,21 +304,21 @@ class Minion:
 
         twin = self._twin(self._remote, {})
         question = ("pillar", dict(self.target.pillar), self._override, self.settings.number)
-        known: MemoPillar = twin.once(PILLAR, question, partial(compiled_pillar, twin, self._override))
-        for text in known.warnings:
+        compiled: MemoPillar = twin.once(PILLAR, question, partial(compiled_pillar, twin, self._override))
+        for text in compiled.warnings:
             log.warning("%s: %s", self.id, text)
-        if not known.redacted:
-            self.project.redactor.add_pillar(known.values)
-            known.redacted = True
-        return known
+        if not compiled.redacted:
+            self.project.redactor.add_pillar(compiled.values)
+            compiled.redacted = True
+        return compiled
 
     @property
     def pillar_to_keep(self) -> dict[str, Any] | None:
-        """The pillar to cache, which must not be changed; None if it has errors or options of the command change it."""
-        known = self.compiled_pillar
-        if known is None or known.errors or self._override or self.options.pillarenv or self.options.saltenv:
+        """The pillar to cache, which must not be changed; None if it has errors, or the command's options affect it."""
+        compiled = self.compiled_pillar
+        if compiled is None or compiled.errors or self._override or self.options.pillarenv or self.options.saltenv:
             return None
-        return known.values
+        return compiled.values
 
     def compile_pillar(self, more: Mapping[str, Any]) -> PillarResult:
         """Compile the pillar again, with ``more`` external sources besides those of the configuration."""
@@ -382,7 +382,7 @@ class Minion:
 
     def shared(self, name: str) -> Callable[..., Any]:
         """A function that controller and target both have, bound to this target. Raises KeyError."""
-        with muted():  # loading a module happens once, for all targets
+        with muted():  # a module is loaded once for all targets
             function: Callable[..., Any] = self._loaders.modules[name]
         return function
 
@@ -404,7 +404,7 @@ class Minion:
         return self._remote(name, args, kwargs)
 
     def call(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Call a function for a command line: one of the controller, or (offline targets) one that both sides have."""
+        """Call a function for the command line: see ``calling.call_by_name``."""
         return call_by_name(self, name, args, kwargs)
 
     def own(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -480,7 +480,7 @@ class Minion:
         return is_matched(self, expr, tgt_type)
 
     def words(self, text: str, where: str) -> Template:
-        """A text that is the argument of a function: trusted on a command line, else made by a template."""
+        """The argument of a function, as a template: trusted if it comes from the command line, else foreign."""
         return Foreign(text, where) if self.rendering else Trusted(text, where)
 
     def render_sls_text(self, text: Template, sls: str = "<string>") -> Any:

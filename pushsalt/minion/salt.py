@@ -53,7 +53,7 @@ class Answering(Protocol):
 
 
 def _is_silent(name: str) -> bool:
-    """Whether a function only logs, at a level that is not enabled."""
+    """Whether a function does nothing but log, at a level that is not enabled."""
     module, _, level = name.partition(".")
     if module != "log":
         return False
@@ -69,7 +69,7 @@ def shared() -> declared.ControllerFunctions:
 
 @cache
 def _defined(module: str) -> frozenset[str]:
-    """Names of the functions that the files of this (virtual) execution module define, read without importing them."""
+    """The names of the functions in the files of this (virtual) execution module, which are not imported."""
     found: set[str] = set()
     for name in runtime.virtual_index("modules").get(module, ()):
         found.update(runtime.code(f"thin.modules.{name}").co_names)
@@ -94,7 +94,7 @@ SALT_ONLY: Final = frozenset(_SALT_ONLY.split())
 
 
 class TemplateFunctions(Mapping[str, Callable[..., Any]]):
-    """The mapping behind ``salt['module.function']`` for one target.
+    """The mapping ``salt`` of one target's templates: ``salt['module.function']``.
 
     ``asked`` collects the names of the functions that were called on the target: if it is empty, a rendering depends
     only on grains, pillar, options and files.
@@ -118,11 +118,11 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
         if not callable_from_outside(self._minion.opts, name):
             raise KeyError(name)
         custom = own is None and self._minion.has_custom(name)
-        here = own is not None or self._minion.on_controller(name)
-        there = here or custom or exists(name) or self._may_be_there(name) or self._minion.has_salt(name)
-        if not there:
+        on_controller = own is not None or self._minion.on_controller(name)
+        is_found = on_controller or custom or exists(name) or self._may_be_there(name) or self._minion.has_salt(name)
+        if not is_found:
             raise KeyError(name)
-        if not here:
+        if not on_controller:
             return partial(self._ask, name)
         if not custom and (shared().is_recorded(name) if own is None else is_recorded(name, own)):
             return self.function(name)
@@ -155,9 +155,9 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
         )
 
     def _may_be_there(self, name: str) -> bool:
-        """Whether Salt could have this function on an offline target, where it cannot be looked up.
+        """Whether real Salt could have this function on an offline target, where it cannot be looked up.
 
-        Formulas test for ``postgres.user_create``, say, before they use states that need it.
+        Formulas test for a function such as ``postgres.user_create`` before they use states that need it.
         """
         module, _, function = name.partition(".")
         ours = module in self._minion.controller.modules() or module in runtime.virtual_index("modules")

@@ -1,4 +1,4 @@
-"""The configuration that a render process gets: the options that templates may read, without credentials."""
+"""The configuration for render processes: the options that templates may read, without credentials."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OF_CONTROLLER: Final = frozenset(
         "cachedir",
     }
 )
-#: External pillars that render files of the operator: they run in render processes, and need no credentials.
+#: External pillars that render the operator's files: they run in render processes, and need no credentials.
 RENDERING_SOURCES: Final = frozenset({"file_tree", "git", "stack"})
 #: Options of a git remote that only fetching needs.
 _CREDENTIALS: Final = frozenset(
@@ -53,7 +53,7 @@ def for_rendering(config: Config, groups: Collection[str] = ()) -> dict[str, Any
     }
     opts = {name: value for name, value in opts.items() if value is not UNSET}
     names = {"gitfs_remotes": _remotes(config.opts.get("gitfs_remotes")), "ext_pillar": external(config.opts)}
-    # Only the names are needed, to know whether to ask the command, which calls them.
+    # Only the names are needed: the command calls these sources.
     tops = dict.fromkeys(config.opts.get("master_tops") or {})
     return {
         "opts": {**opts, **names, "master_tops": tops},

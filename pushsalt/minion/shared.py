@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pushsalt.model import Target
     from pushsalt.pillar import PillarResult
 
-#: Most ``TargetSettings`` that are kept.
+#: Limit for the number of stored ``TargetSettings``.
 MAX_SETTINGS: Final = 200
 
 
@@ -104,7 +104,7 @@ class Shared:
         found = self._settings.get(key)
         if found is None:
             values = minion_opts(config, target, test=test, saltenv=saltenv, pillarenv=pillarenv)
-            if len(self._settings) >= MAX_SETTINGS:  # few targets have equal settings: keeping them is useless
+            if len(self._settings) >= MAX_SETTINGS:  # few targets have equal settings: storing them is useless
                 self._settings.clear()
             found = self._settings[key] = TargetSettings(values)
         return found
@@ -121,11 +121,11 @@ class Shared:
         return found
 
     def comparable(self, value: Any) -> Any:
-        """What the value of an option is compared by: itself, unless the same project is compared in two folders."""
+        """The value by which options are compared: unchanged here; overridden to compare a project in two folders."""
         return value
 
     def renew(self) -> None:
-        """As ``look_again``, for a changed configuration."""
+        """Forget settings and file snapshots, since the configuration has changed."""
         self._settings.clear()
         self.look_again()
 

@@ -1,4 +1,4 @@
-"""The part of a project that render processes have too: file servers, users' modules, memoized results."""
+"""The part of a project that render processes also have: file servers, users' modules, memoized results."""
 
 from __future__ import annotations
 
@@ -192,5 +192,5 @@ class Trees:
 
     @property
     def cache_dir(self) -> Path:
-        """Where the caches of the project are."""
+        """The folder of the project's caches."""
         return self.config.cache_dir

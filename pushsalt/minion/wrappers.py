@@ -31,7 +31,7 @@ _KIND = "functions"
 class ControllerFunctions:
     """The functions of one configuration. ``folders`` returns the users' folders; their code runs only when called.
 
-    Without ``folders`` only our own functions exist, without those of installed distributions.
+    Without ``folders`` there are only pushsalt's own functions, without those of installed distributions.
     """
 
     def __init__(self, folders: Callable[[], Sequence[Path]] | None = None) -> None:
@@ -98,7 +98,7 @@ class ControllerFunctions:
         return {name: file for name, file in files.items() if file is not None}
 
 
-#: Our functions only: without a configuration, and for foreign texts.
+#: Only pushsalt's own functions: for use without a configuration, and for foreign texts.
 OURS = ControllerFunctions()
 
 
@@ -153,7 +153,7 @@ class _Wrapper:
             except ConfigError as exc:
                 raise FunctionError("exception", str(exc), exc.hint, "CommandExecutionError") from exc
             if not said:
-                hint = f"__virtual__ of {self.file} says no"
+                hint = f"__virtual__ of {self.file} returned false"
                 raise FunctionError("unknown_function", f"'{name}' is not available.", hint, "CommandExecutionError")
             loaded[self.file] = module
         return loaded[self.file]

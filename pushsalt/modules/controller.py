@@ -1,4 +1,4 @@
-"""The execution functions of the controller, and their special returns.
+"""The execution functions of the controller, and ``Lowstate``, the return of those that run states.
 
 They are the public functions of the modules in ``pushsalt/functions``, one file per Salt module, which are imported on
 first use.

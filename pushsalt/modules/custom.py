@@ -38,20 +38,20 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 KINDS = ("modules", "states", "beacons", "grains", "utils", "resources")
-#: The source of ``__virtual__``; and the names that it can return.
+#: The source of ``__virtual__``, and the names in its ``return`` statements.
 _VIRTUAL = re.compile(r"^def __virtual__\(.*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
 _RETURNED = re.compile(r"""\breturn\s+["'](\w+)["']""")
 _FUNCTION = re.compile(r"^def ([a-zA-Z]\w*)\(", re.MULTILINE)
 _PACKAGE = "__init__"
-#: Characters of a path below the kind's folder that the archive has room for.
+#: Limit of the archive for the characters of a path below the kind's folder.
 _LONGEST = 80
 
 
 @dataclass(frozen=True)
 class CustomModule:
-    """One file, or one package. ``parts``: path in the archive below the kind -> content, the module itself first.
+    """One file, or one package. ``parts``: path in the archive, below the kind -> content; the module itself first.
 
-    ``virtual`` are the names that its functions may be called by; ``where`` names the file to people.
+    ``virtual`` are the names under which its functions may be called; ``where`` is the file's name for messages.
     """
 
     kind: str
@@ -59,10 +59,10 @@ class CustomModule:
     where: str
     text: str
     parts: Mapping[str, bytes]
-    #: it has no ``__init__.py``: its files extend a shipped resource type
+    #: whether it has no ``__init__.py``: its files extend a shipped resource type
     extends: bool = False
-    #: whether it may run on the controller at all: not when its git remote may not use Python
-    here: bool = True
+    #: whether it may run on the controller: false for files of a git remote that may not use the renderer py
+    may_run: bool = True
 
     @cached_property
     def virtual(self) -> list[str]:
@@ -73,12 +73,12 @@ class CustomModule:
 
     @cached_property
     def controller(self) -> frozenset[str]:
-        """Names of the functions that it marks with ``__controller__``, and that may run on the controller."""
-        if not self.here:
+        """Names of the functions that it marks with ``__controller__``; none if it may not run on the controller."""
+        if not self.may_run:
             return frozenset()
         try:
             return frozenset(marked(self.text))
-        except (SyntaxError, ValueError):  # the target says what is wrong
+        except (SyntaxError, ValueError):  # the target reports the error
             return frozenset()
 
     def of_type(self, kind: str) -> dict[str, str]:
@@ -92,7 +92,7 @@ class CustomModule:
         return found
 
     def mentions(self, word: str) -> bool:
-        """Whether the file contains a word; more cannot be known without running it."""
+        """Whether the source contains a word: names that are defined at run time cannot be found otherwise."""
         return re.search(rf"\b{re.escape(word)}\b", self.text) is not None
 
 
@@ -127,7 +127,7 @@ class CustomModules:
         return self._virtual.get((kind, virtual), [])
 
     def virtual_names(self, kind: str) -> list[str]:
-        return sorted(name for known, name in self._virtual if known == kind)
+        return sorted(name for module_kind, name in self._virtual if module_kind == kind)
 
     def has(self, name: str) -> bool:
         """Whether ``module.function`` may be an execution function of theirs."""
@@ -141,7 +141,7 @@ class CustomModules:
                 yield from (f"{virtual}.{name}" for name in _FUNCTION.findall(module.text))
 
     def on_controller(self, name: str) -> bool:
-        """Whether ``module.function`` is one of theirs that they mark to be answered on the controller."""
+        """Whether ``module.function`` is a user's function that is marked to run on the controller."""
         virtual, _, function = name.partition(".")
         return any(function in module.controller for module in self.called("modules", virtual))
 
@@ -159,8 +159,8 @@ class CustomModules:
             virtual: dict[str, list[str]] = {}
             for name, module in sorted(modules.items()):
                 files += [(f"thin/{kind}/{part}", data) for part, data in sorted(module.parts.items())]
-                for known in module.virtual if not module.extends else ():
-                    virtual.setdefault(known, []).append(name)
+                for virtual_name in module.virtual if not module.extends else ():
+                    virtual.setdefault(virtual_name, []).append(name)
                 for inner in resourcetypes.INNER if kind == "resources" else ():
                     found = runtime.index(module.of_type(inner).items())
                     index.update({f"resources.{name}.{inner}": found} if found else {})
@@ -171,13 +171,13 @@ class CustomModules:
         data = pack.archive([("thin/users.py", table), *files])
         return Blob(hashlib.sha256(data).hexdigest(), len(data), data=data)
 
-    # --- as a runtime
+    # --- the interface of a runtime (``thin.loader``)
 
     def virtual_index(self, kind: str) -> dict[str, list[str]]:
         """The virtual names of modules for the controller, and of utilities; others are not run here."""
         found: dict[str, list[str]] = {}
         for name, module in sorted(self.by_kind.get(kind, {}).items()):
-            for virtual in module.virtual if module.controller or (kind == "utils" and module.here) else ():
+            for virtual in module.virtual if module.controller or (kind == "utils" and module.may_run) else ():
                 found.setdefault(virtual, []).append(name)
         return found
 
@@ -207,7 +207,7 @@ class CustomModules:
         found = self.by_kind[kind].get(name)
         if found is None:
             raise ImportError(f"no module named {full!r}", name=full)
-        if not found.here:
+        if not found.may_run:
             raise ImportError(f"{found.where} does not run on the controller: its git remote may not use py", name=full)
         return found
 
@@ -228,8 +228,8 @@ class CustomModules:
                 contents = {path: file.read() for path, file in parts.items()}
                 extends = kind == "resources" and f"{name}/{_PACKAGE}.py" not in parts
                 text = "" if extends else decode_source(next(iter(contents.values())))
-                here = all(map(may_run_on_controller, parts.values()))
-                found[name] = CustomModule(kind, name, str(first.path), text, contents, extends, here)
+                may_run = all(map(may_run_on_controller, parts.values()))
+                found[name] = CustomModule(kind, name, str(first.path), text, contents, extends, may_run)
             except (FileServerError, SyntaxError, UnicodeDecodeError) as exc:
                 log.warning("the module %s is left out: %s", first.path, exc)
         return found
@@ -265,7 +265,7 @@ class CustomModules:
             log.warning("modules and types of users' own in the saltenv %s are left out: %s", saltenv, exc.message)
 
     def _package(self, folder: str, saltenv: str) -> Iterator[str]:
-        """The files of a package of the file roots; none when the folder is no package."""
+        """The files of a package of the file roots; none if the folder is not a package."""
         if self._files.find(f"{folder}/{_PACKAGE}.py", saltenv) is None:
             return
         for entry in self._files.list_folder(folder, saltenv):
@@ -283,7 +283,7 @@ class CustomModules:
 def _text(data: bytes) -> str:
     try:
         return decode_source(data)
-    except (SyntaxError, UnicodeDecodeError):  # for the target to say
+    except (SyntaxError, UnicodeDecodeError):  # the target reports the error
         return ""
 
 
@@ -293,14 +293,14 @@ def _sound(name: str) -> bool:
 
 def _module(parts: dict[str, FoundFile]) -> Iterator[tuple[str, dict[str, FoundFile]]]:
     """One module from its files by path: ``x.py``, or ``x/__init__.py`` and the other files of the folder."""
-    known = {path: file for path, file in parts.items() if all(map(_part, path.removesuffix(".py").split("/")))}
-    known = {path: file for path, file in known.items() if path.endswith(".py")}
-    if not known:
+    valid = {path: file for path, file in parts.items() if all(map(_part, path.removesuffix(".py").split("/")))}
+    valid = {path: file for path, file in valid.items() if path.endswith(".py")}
+    if not valid:
         return
-    name = next(iter(known)).split("/")[0].removesuffix(".py")
-    head = f"{name}/{_PACKAGE}.py" if f"{name}/{_PACKAGE}.py" in known else f"{name}.py"
-    if head in known:
-        yield name, {head: known[head], **known}
+    name = next(iter(valid)).split("/")[0].removesuffix(".py")
+    head = f"{name}/{_PACKAGE}.py" if f"{name}/{_PACKAGE}.py" in valid else f"{name}.py"
+    if head in valid:
+        yield name, {head: valid[head], **valid}
 
 
 def _part(word: str) -> bool:

@@ -27,14 +27,14 @@ class ControllerFunctions:
 
     def __init__(self) -> None:
         self._index: dict[str, list[str]] = runtime.virtual_index("modules")
-        self._known: dict[str, tuple[set[str], set[str]]] = {}  # virtual name -> functions, and the recorded of them
+        self._read: dict[str, tuple[set[str], set[str]]] = {}  # virtual name -> (functions, recorded ones)
 
     def __contains__(self, name: str) -> bool:
         module, _, function = name.partition(".")
         return function in self._of(module)[0]
 
     def is_recorded(self, name: str) -> bool:
-        """Whether all that a function reads is recorded."""
+        """Whether all reads of a function are recorded."""
         module, _, function = name.partition(".")
         return function in self._of(module)[1]
 
@@ -44,19 +44,19 @@ class ControllerFunctions:
                 yield f"{module}.{function}"
 
     def _of(self, module: str) -> tuple[set[str], set[str]]:
-        if module not in self._known:
+        if module not in self._read:
             found: set[str] = set()
             recorded: set[str] = set()
             for name in self._index.get(module, ()):
-                marks = _marked(runtime.source(f"thin.modules.{name}"), (_CONTROLLER, _RECORDED), ours=True)
-                found |= marks[_CONTROLLER]
-                recorded |= marks[_RECORDED]
-            self._known[module] = found, recorded  # only when it is whole: the controller's threads share this
-        return self._known[module]
+                declared = _marked(runtime.source(f"thin.modules.{name}"), (_CONTROLLER, _RECORDED), ours=True)
+                found |= declared[_CONTROLLER]
+                recorded |= declared[_RECORDED]
+            self._read[module] = found, recorded  # stored when complete, since threads share it
+        return self._read[module]
 
 
 def marked(source: str, word: str = _CONTROLLER, ours: bool = False) -> set[str]:
-    """Public names of the functions that a module's source marks with this word. Raises SyntaxError, ValueError."""
+    """The public names of the functions that a source declares by this word. Raises SyntaxError, ValueError."""
     return _marked(source, (word,), ours)[word]
 
 
@@ -91,5 +91,5 @@ def _marked(source: str, words: tuple[str, ...], ours: bool) -> dict[str, set[st
                 functions.add(name)  # an alias
     alias = literals.get("__func_alias__", {})
     public = {alias.get(name, name) for name in functions}
-    marks = {word: literals.get(word) for word in words}
-    return {word: public if mark is True else public & set(mark or ()) for word, mark in marks.items()}
+    declared = {word: literals.get(word) for word in words}
+    return {word: public if value is True else public & set(value or ()) for word, value in declared.items()}

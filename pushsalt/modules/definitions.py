@@ -14,7 +14,7 @@ ANYTHING = ArgSpec((), kwargs=True)
 
 @cache
 def defined(source: str, ours: bool = False) -> dict[str, ArgSpec]:
-    """The functions that a file defines; none when it is no Python, which is for the target to say."""
+    """Name -> signature of the functions that a file defines; empty on a syntax error, which the target reports."""
     found: dict[str, ArgSpec] = {}
     try:
         tree = pysource.outline(source) if ours else pysource.parse(source)

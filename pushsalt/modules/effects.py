@@ -29,7 +29,7 @@ from pushsalt.modules.controller import function_named, source_of
 from thin import runtime
 
 READS, CHANGES, RUNS, SILENT = "reads", "changes", "runs", "silent"
-#: The words of a module, the one that counts before the others first.
+#: The names of the declarations, in the order of precedence.
 WORDS: Final = {
     "__changes__": CHANGES,
     "__runs__": RUNS,
@@ -52,7 +52,7 @@ class Effect:
     where: str = ""
 
     def of_call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[str, str]:
-        """The kind of one call, and the argument that makes it so, if one does."""
+        """(kind of one call, name of the argument that decided it or "")."""
         named = len(self.parameters)
         given = {**dict(zip(self.parameters, args, strict=False)), **kwargs}
         for name, reading in self.unless.items():
@@ -107,7 +107,7 @@ def declared_effect(source: str, function: str, ours: bool = False) -> Effect | 
 
 @lru_cache(maxsize=1000)
 def literals(source: str, ours: bool = False) -> dict[str, Any]:
-    """The values of these words in a source; none when it is no Python, which is for the target to say."""
+    """Name -> value of the declarations in a source; empty on a syntax error, which the target reports."""
     found: dict[str, Any] = {}
     if not any(word in source for word in WORDS):
         return found
@@ -140,8 +140,10 @@ def _may_have(source: str, function: str) -> bool:
 
 @lru_cache(maxsize=1000)
 def _bound(source: str) -> frozenset[str]:
-    """The names that a file may have functions by: defined, assigned or imported, under a condition too;
-    ``*`` for all those of another module."""
+    """The names of possible functions of a file: defined, assigned or imported, also under a condition.
+
+    ``*`` is among them if the file imports all names of another module.
+    """
     from pushsalt.modules.definitions import defined
 
     found = set(defined(source))

@@ -28,7 +28,7 @@ _IMPORT: Final = re.compile(r"^ *from (thin[\w.]*) import (\([^)]*\)|[\w, ]+)", 
 
 @cache
 def keywords(module: str) -> Keywords:
-    """The names that functions of a state module may accept besides their declared arguments."""
+    """The names that functions of a state module may accept in addition to their declared arguments."""
     files = [f"thin.states.{name}" for name in runtime.virtual_index("states").get(module, ())]
     texts = [runtime.source(name) for name in files]
     index = runtime.virtual_index("modules")
@@ -49,7 +49,7 @@ def keywords(module: str) -> Keywords:
 
 @cache
 def data_keywords(module: str) -> Keywords | None:
-    """The names that mean something to a module whose functions take any (``__known_arguments__``); None without."""
+    """The names in ``__known_arguments__`` of a module whose functions accept any; None without that declaration."""
     files = runtime.virtual_index("states").get(module, ())
     names = frozenset(word for name in files for word in named(runtime.source(f"thin.states.{name}"), _KNOWN))
     return Keywords(names=names, data=True) if names else None

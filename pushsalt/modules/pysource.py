@@ -1,4 +1,4 @@
-"""Python source, read without running it."""
+"""Parses Python source without running it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _TURN = threading.Lock()
 def parse(source: str) -> ast.Module:
     """The ``ast`` of a source. Raises SyntaxError, ValueError.
 
-    One thread at a time: CPython before 3.13 counts the depth of trees for all threads in one place, and threads that
-    meet there get a SystemError.
+    One thread at a time: CPython before 3.13 counts the depth of trees in a variable that all threads share, and
+    raises SystemError when two threads parse at once.
     """
     with _TURN:
         return ast.parse(source)

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 GROUP = "pushsalt.resources"
 SALT_GROUP = "salt.loader"
 HEAD = "__init__.py"
-#: A type's own files, which win inside of its resources.
+#: Folders of a type's own modules, which override others inside of its resources.
 INNER = ("modules", "states", "grains")
 
 #: The files of a type by their path below ``resources``.
@@ -62,7 +62,7 @@ def installed() -> Iterator[tuple[str, Parts]]:
 
 
 def any_installed() -> bool:
-    """Whether a distribution has one: a quick look."""
+    """Whether a distribution may have a resource type; a fast check of the entry points' text."""
     return plugins.mentioned(GROUP, SALT_GROUP)
 
 
@@ -82,7 +82,7 @@ def _installed() -> tuple[tuple[str, Path], ...]:
             found.append((point.name, place))
     for point in entry_points(group=SALT_GROUP):
         words = point.module.split(".")
-        for length in range(len(words), 0, -1):  # the entry point may be a module or a function of the extension
+        for length in range(len(words), 0, -1):  # the entry point may be a module within the extension
             place = _place(".".join(words[:length]))
             if place is not None and (place / "resources").is_dir():
                 found += [(folder.name, folder) for folder in sorted((place / "resources").iterdir())]
@@ -96,7 +96,7 @@ def _place(dotted: str) -> Path | None:
     spec = _spec(top)
     if spec is None or spec.submodule_search_locations is None:
         return None
-    folders = [Path(folder, *inner) for folder in spec.submodule_search_locations]  # several, of a namespace
+    folders = [Path(folder, *inner) for folder in spec.submodule_search_locations]  # a namespace package has several
     found = [folder for folder in folders if folder.is_dir()]
     return next((folder for folder in found if (folder / HEAD).is_file()), next(iter(found), None))
 
@@ -130,13 +130,13 @@ def _below(files: FileServer, folder: str, saltenv: str, depth: int = 4) -> Iter
 
 
 def _type(name: str, parts: Parts) -> Iterator[tuple[str, Parts]]:
-    """A type from its valid files, with ``__init__.py`` first; None if they do not make one."""
-    known = {path: parts[path] for path in sorted(parts) if all(map(_word, path.removesuffix(".py").split("/")))}
+    """(name, valid files, ``__init__.py`` first); nothing if the files are not a resource type."""
+    valid = {path: parts[path] for path in sorted(parts) if all(map(_word, path.removesuffix(".py").split("/")))}
     head = f"{name}/{HEAD}"
-    if head in known:
-        yield name, {head: known[head], **known}
-    elif any(path.split("/")[1] in INNER and path.count("/") > 1 for path in known):
-        yield name, known
+    if head in valid:
+        yield name, {head: valid[head], **valid}
+    elif any(path.split("/")[1] in INNER and path.count("/") > 1 for path in valid):
+        yield name, valid
 
 
 def _word(word: str) -> bool:

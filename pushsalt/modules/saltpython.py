@@ -164,7 +164,7 @@ class SaltPython:
         """The fields for a target at the start of a session."""
         return {"version": self.version, "python": self.found["tops"]["salt"][2]}
 
-    # --- which functions there are
+    # --- functions
 
     def files(self, kind: str, virtual: str) -> list[CustomModule]:
         """Salt's modules that may have this virtual name."""
@@ -174,8 +174,8 @@ class SaltPython:
         """The signature of ``module.function``, or None for an unknown one."""
         virtual, _, function = name.partition(".")
         for one in self.files(kind, virtual):
-            known = defined(one.text)
-            found = known.get(function) or known.get(function + "_")
+            functions = defined(one.text)
+            found = functions.get(function) or functions.get(function + "_")
             if found is not None or _is_assigned(one.text, function):
                 return found or ANYTHING
         return None
@@ -186,15 +186,15 @@ class SaltPython:
         return bool(function) and not function.startswith("_") and self.spec("modules", name) is not None
 
     def names(self, kind: str) -> Iterator[str]:
-        """Names of all its modules, by which functions begin."""
+        """The virtual names of all its modules."""
         yield from self._index.get(kind, ())
 
     @cached_property
     def _index(self) -> Mapping[str, Mapping[str, list[list[Any]]]]:
         """kind -> virtual name -> [name, path, package] of the files."""
         places = [("salt", self.found["tops"]["salt"][0]), *((base, path) for base, path in self.found["more"])]
-        marks = [f"{path}/{kind} {_mtime(f'{path}/{kind}')}" for _, path in places for kind in KINDS]
-        key = f"index {self.version} {marks!r}"
+        stamps = [f"{path}/{kind} {_mtime(f'{path}/{kind}')}" for _, path in places for kind in KINDS]
+        key = f"index {self.version} {stamps!r}"
         kept = self._bank.get(key)
         if isinstance(kept, dict):
             return kept
@@ -211,7 +211,7 @@ class SaltPython:
         text = regular.read_text(file.path, "replace")
         return CustomModule(kind, file.name.rpartition(".")[2], file.path, text, {})
 
-    # --- what travels
+    # --- answers to targets
 
     def answer(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of the answer to a target's question of the kind ``salt`` (see thin/wire.py)."""
@@ -240,7 +240,7 @@ class SaltPython:
         }
 
     def _closure(self, names: Iterable[str]) -> list[list[Any]]:
-        """``[name, package, digest, bytes]`` of the modules and of all that they import when they are loaded."""
+        """``[name, package, digest, bytes]`` of these modules and of all that they import when they are loaded."""
         seen: dict[str, File] = {}
         todo = list(names)
         while todo:
@@ -283,7 +283,7 @@ class SaltPython:
         return File(name, "", True) if base.is_dir() else None
 
     def _is_native(self, name: str) -> bool:
-        """Whether this module is there only as a C extension."""
+        """Whether this module exists only as a C extension."""
         parts = name.split(".")
         top = self.found["tops"].get(parts[0])
         if top is None or self._file(name) is not None or not all(part.isidentifier() for part in parts):
@@ -317,7 +317,7 @@ def _is_assigned(text: str, name: str) -> bool:
 
 
 def _imported(body: Iterable[ast.stmt], package: str) -> Iterator[str]:
-    """Names that may be modules, of the imports which run when the file is loaded."""
+    """The names in imports that run when the file is loaded; they may be modules."""
     for node in body:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

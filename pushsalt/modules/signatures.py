@@ -36,11 +36,11 @@ class StateFunctions:
         self._salt = salt
         self._type = of_type("states", resource, custom) if resource else {}
         self._alone = bool(resource) and not inside
-        #: why there are not as many as elsewhere, for people
-        self.limits = f"a resource of type {resource} has the states that its type brings, and no others" * self._alone
+        #: the reason for a restricted set of functions, for messages; else ""
+        self.limits = f"a resource of type {resource} has only the states of its type" * self._alone
 
     def spec(self, name: str) -> ArgSpec | None:
-        """The arguments of ``module.function``; None when no file has it."""
+        """The arguments of ``module.function``; None if no file defines it."""
         module, _, function = name.partition(".")
         for text in self._type.get(module, ()):
             found = _lookup(defined(text), function)
@@ -56,9 +56,9 @@ class StateFunctions:
         return found if found or self._salt is None else self._salt.spec("states", name)
 
     def keywords(self, name: str) -> Keywords | None:
-        """The names that a shipped function with ``**kwargs`` may use; None if nothing is known of them.
+        """The names that a shipped function with ``**kwargs`` may use; None if any name must be accepted.
 
-        That includes functions that may pass their arguments to a user's module.
+        None also for functions that may pass their arguments to a user's module.
         """
         from pushsalt.modules.keywords import data_keywords, keywords, takes_anything
 
@@ -105,7 +105,7 @@ class TypeFunctions:
         self._files = of_type("modules", resource, custom) if resource else {}
 
     def has(self, name: str) -> bool:
-        """Whether ``module.function`` may be one."""
+        """Whether ``module.function`` may be a function of the type."""
         module, _, function = name.partition(".")
         return any(_mentions(text, function) for text in self._files.get(module, ()))
 

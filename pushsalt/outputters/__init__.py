@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Characters that are written at a time.
+#: Characters that are written in one call.
 _AT_ONCE: Final = 64 * 1024
 #: The choices of --out in the help, the default first. Others (nested, highstate, plug-ins) are accepted too.
 CHOICES = ("rich", "json", "yaml", "ndjson", "quiet")
@@ -52,9 +52,9 @@ def load(name: str, folders: Sequence[Path] = ()) -> Outputter:
         return cast(Outputter, importlib.import_module(f"{__name__}.{name}"))
     from pushsalt import plugins
 
-    known = plugins.names("outputters", folders)
-    if name not in known:
-        raise UsageError(f"--out: there is no outputter {name!r}", hint=nearest(name, known))
+    available = plugins.names("outputters", folders)
+    if name not in available:
+        raise UsageError(f"--out: there is no outputter {name!r}", hint=nearest(name, available))
     return cast(Outputter, plugins.load("outputters", name, folders))
 
 
@@ -64,7 +64,7 @@ def streams(outputter: Outputter) -> bool:
 
 
 def pieces(outputter: Outputter, data: Any, **kw: Any) -> Iterator[str]:
-    """The text in pieces of some size, or as a whole if the outputter has no ``pieces``.
+    """The text in pieces, or as a whole if the outputter has no ``pieces``.
 
     If the outputter fails, the returns are written as JSON, with the error.
     """
@@ -95,6 +95,6 @@ def nearest(word: str, words: Iterable[str]) -> str:
     """A hint that names the words nearest to ``word``, or all of them when none is near."""
     from difflib import get_close_matches
 
-    known = sorted(words)
-    near = get_close_matches(word, known, 3)
-    return f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(known)}"
+    candidates = sorted(words)
+    near = get_close_matches(word, candidates, 3)
+    return f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(candidates)}"

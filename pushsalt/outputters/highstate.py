@@ -51,7 +51,7 @@ def _drawn(style: str, text: str, color: bool) -> str:
 
 
 class _States:
-    """The states of one target. ``style`` is that of its name, once ``rows`` were made."""
+    """The states of one target. ``style`` is the style of its id; it is set by ``rows``."""
 
     def __init__(self, id: str, ret: Mapping[str, Any], opts: Mapping[str, Any]) -> None:
         self._id, self._opts = id, opts
@@ -177,7 +177,7 @@ def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _compressed(states: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any], int]]:
-    """States of one ID, SLS and result as one, with how many they are; their changes by name."""
+    """(tag, return, number of states): states with the same ID, SLS and result are one, with changes by name."""
     groups: dict[tuple[str, ...], list[tuple[str, dict[str, Any]]]] = {}
     for tag, ret in states:
         key = (tag.partition("_|-")[0], str(ret.get("__id__")), str(ret.get("__sls__")), str(ret["result"]))

@@ -12,7 +12,7 @@ stream = True
 
 
 def output(data: Any, **kw: Any) -> str:
-    """A line for each target. A value that is no mapping (``pushsalt target``) is a line an item."""
+    """A line for each target. Of a value that is no mapping (``pushsalt target``), a line for each item."""
     return "".join(pieces(data))
 
 

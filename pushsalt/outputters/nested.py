@@ -11,5 +11,5 @@ from pushsalt.display.trim import trimmed
 
 
 def output(data: Any, *, color: bool = False, **kw: Any) -> str:
-    """All of ``data``, a target's id being a key like any other."""
+    """All of ``data``; target ids are keys like any other."""
     return draw(lines({id: trimmed(ret) for id, ret in data.items()} if isinstance(data, Mapping) else data), color)

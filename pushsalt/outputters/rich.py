@@ -26,9 +26,9 @@ PHASES = ("connect", "bootstrap", "grains", "render", "run")
 COMPARE = "hint: compare with `ssh-keygen -lf` of /etc/ssh/ssh_host_*_key.pub on the machines, then"
 #: Most ids in a title, before "and 12 more" (-v: all).
 IDS_IN_TITLE = 5
-#: So many of those that failed are named at the end.
+#: Limit for the failed targets that are named at the end.
 IDS_LEFT = 20
-#: What became of targets that are not well.
+#: Outcomes of targets that failed.
 _BAD = ("failed", "no answer", "not begun")
 #: The error kind of targets that a rollout left out.
 NOT_BEGUN = "not_begun"
@@ -48,7 +48,7 @@ class Section:
 
 @dataclass
 class _Group:
-    """Targets of one section; those of ``differing`` words are shown by the first of them."""
+    """Targets with equal sections. ``differing``: names of the values in which they differ; the first is shown."""
 
     section: Section
     ids: list[str]
@@ -165,7 +165,7 @@ def _host_keys(results: Mapping[str, TargetReturn], groups: dict[Section, list[s
         for id, (name, port, key) in keys.items()
     ]
     rows.append(line(COMPARE, indent=2))
-    rows.append(line("give --accept-new-host-keys once; what they show from here:", indent=8))
+    rows.append(line("give --accept-new-host-keys once; to see the keys from here:", indent=8))
     for port in dict.fromkeys(port for _, port, _ in keys.values()):
         hosts = shlex.join(dict.fromkeys(name for name, of, _ in keys.values() if of == port))
         rows.append(line(f"ssh-keyscan -p {port} {hosts} 2>/dev/null | ssh-keygen -lf -", indent=8))
@@ -176,7 +176,7 @@ def _host_keys(results: Mapping[str, TargetReturn], groups: dict[Section, list[s
 def _left(
     results: Mapping[str, TargetReturn], again: Callable[[list[str]], str] | None, verbose: int
 ) -> Iterator[Line]:
-    """Of several targets, those that failed or did not answer, and the command line for these."""
+    """Lines with the targets that failed or did not answer, and the command line for these; none for one target."""
     outcomes = {id: _outcome(result) for id, result in results.items()}
     failed, silent, left = ([id for id, word in outcomes.items() if word == each] for each in _BAD)
     if len(results) < 2 or not (failed or silent or left):
@@ -198,16 +198,16 @@ def _outcome(result: TargetReturn) -> str:
 
 
 def _with_data(id: str, ret: Any, returns: Mapping[str, TargetReturn] | None) -> TargetReturn:
-    """The target's return with the (redacted) data that is to be shown."""
-    known = returns.get(id) if returns else None
-    if known is None:
+    """The target's return with ``ret``, which is redacted, in place of its data."""
+    result = returns.get(id) if returns else None
+    if result is None:
         return infer(id, ret)
-    shape = known.shape if isinstance(ret, Mapping) or known.shape != "states" else "value"
-    return replace(known, ret=ret, shape=shape, events=[])
+    shape = result.shape if isinstance(ret, Mapping) or result.shape != "states" else "value"
+    return replace(result, ret=ret, shape=shape, events=[])
 
 
 def infer(id: str, ret: Any) -> TargetReturn:
-    """A TargetReturn around bare data, as an outputter of Salt's gets it."""
+    """A TargetReturn for data without one, as Salt's outputters get it; shape and exit code are guessed."""
     if highstate.is_states(ret):
         failed = any(item.outcome == "failed" for item in highstate.parse(ret))
         return TargetReturn(id, ret, "states", EXIT_FAILED if failed else 0)
@@ -325,18 +325,18 @@ def _totals(results: list[TargetReturn], elapsed: float | None) -> Line:
 
 
 def _times(results: list[TargetReturn]) -> Iterator[Line]:
-    """Wall time by phase: of the one target, else the median and the slowest of each phase."""
+    """Wall time by phase: that of the only target, or the median and the slowest of each phase."""
     times = {phase: [r.phases[phase] for r in results if phase in r.phases] for phase in PHASES}
-    known = {phase: values for phase, values in times.items() if values}
-    if not known:
+    measured = {phase: values for phase, values in times.items() if values}
+    if not measured:
         return
-    from statistics import median  # it takes as long as all other steps
+    from statistics import median  # its import takes as long as all other steps
 
     rows: list[tuple[str, Callable[[list[float]], float]]]
     rows = [("median", median), ("slowest", max)] if len(results) > 1 else [("time", max)]
-    widths = {phase: max(len(phase), 7) for phase in known}
+    widths = {phase: max(len(phase), 7) for phase in measured}
     label = max(len(name) for name, _ in rows)
-    yield line((" " * label + "".join(f"  {phase:>{widths[phase]}}" for phase in known), "dim"))
+    yield line((" " * label + "".join(f"  {phase:>{widths[phase]}}" for phase in measured), "dim"))
     for name, pick in rows:
-        cells = "".join(f"  {seconds(pick(values)):>{widths[phase]}}" for phase, values in known.items())
+        cells = "".join(f"  {seconds(pick(values)):>{widths[phase]}}" for phase, values in measured.items())
         yield line((f"{name:<{label}}", "dim"), cells)

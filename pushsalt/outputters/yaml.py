@@ -1,4 +1,4 @@
-"""One YAML document, ``{target id: return}``. What is large is written in pieces, as JSON's outputter does."""
+"""One YAML document, ``{target id: return}``. Large values are written in pieces, as by the outputter ``json``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pushsalt.outputters.json import PIECE
 from pushsalt.outputters.json import heavy as json_pieces
 
 _Base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-#: Values that are written at a time, since the emitter needs much memory for each.
+#: Limit for the values that are emitted in one call, since the emitter needs much memory for each.
 VALUES: Final = 5000
 #: An escaped backslash, or the two halves of a character above U+FFFF.
 _PAIR: Final = re.compile(r"\\\\|\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})")
@@ -86,7 +86,7 @@ def _indented(text: str, indent: str) -> str:
 
 
 def _size(value: Any) -> int:
-    """How many values there are in it, at most those of a light one."""
+    """The number of values in it, lists and mappings included."""
     if isinstance(value, Mapping):
         return 1 + sum(map(_size, value.values()))
     return 1 + sum(map(_size, value)) if isinstance(value, list | tuple) else 1
@@ -99,7 +99,7 @@ def _dumped(value: Any) -> str:
 
 
 def _whole(match: re.Match[str]) -> str:
-    """A character that JSON writes as two halves, which YAML does not join, as YAML writes it."""
+    """A surrogate pair of JSON, which YAML does not join, as YAML's escape of the character."""
     if match[1] is None:
         return match[0]
     return f"\\U{0x10000 + (int(match[1], 16) - 0xD800) * 0x400 + int(match[2], 16) - 0xDC00:08x}"

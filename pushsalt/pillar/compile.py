@@ -77,7 +77,7 @@ def compile_pillar(
     merge = PillarMerge.of(opts)
     given = merge(target_pillar, override or {}) if target_pillar else dict(override or {})
     compiler = _Compiler(minion_id, opts, tree, merge, ext_pillars, given)
-    # may record what is read of it (render.reads.Recorded), which is not intended in this place
+    # a Recorded mapping (memo.reads) records reads; those of this function must not be recorded
     visible = {} if visible is None else visible
     top = MergedTop(tree, opts, saltenv, pillarenv)
     if opts.get("ext_pillar_first"):

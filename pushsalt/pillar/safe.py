@@ -14,12 +14,12 @@ from typing import Final
 from pushsalt.model import Explained
 from pushsalt.pillar.mask import PLACEHOLDER
 
-#: ``> 12 | text`` as pushsalt.excerpt has it, further in or not
+#: a line of pushsalt.excerpt, ``> 12 | text``, with any indentation
 _SHOWN: Final = re.compile(r"(\s*>?\s*\d+ \|)( ?)(.*)")
 _KEY: Final = re.compile(r"""(["']?)([\w.-]+)\1\s*[:=]\s*""")
 _BLOCK: Final = re.compile(r"[|>][-+\d]*(\s+#.*)?")
 _ARMOUR: Final = re.compile(r"[A-Za-z0-9+/=]{24,}|-----.*")
-#: Shorter texts would be found everywhere.
+#: Shorter values are not searched for in the text: they would match too much of it.
 _SHORTEST: Final = 4
 
 

@@ -1,4 +1,4 @@
-"""Pillar top files to the pillar SLS that one target gets. Salt: salt.pillar.Pillar.get_tops to top_matches."""
+"""Evaluates pillar top files: the pillar SLS of one target. Salt: salt.pillar.Pillar.get_tops to top_matches."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class MergedTop:
 def _saltenvs(tree: PillarTree, saltenv: str | None, pillarenv: str | None, *, only_one: bool) -> list[str]:
     """The saltenvs whose top files are used: the ``pillarenv`` if one is set, else all, ``base`` first.
 
-    With ``pillar_source_merging_strategy: none`` only that of the states.
+    With ``pillar_source_merging_strategy: none`` only the saltenv of the states is used.
     """
     envs = list(tree.envs())
     if pillarenv:

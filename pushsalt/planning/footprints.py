@@ -177,6 +177,13 @@ def _tree(chunk: Chunk) -> Footprint:
     return Footprint(own | _sources(chunk) | _owners(chunk), own)
 
 
+def _archive(chunk: Chunk) -> Footprint:
+    """A folder, and the digest of the source that is kept for the next run."""
+    found = _tree(chunk)
+    kept = Things(names=frozenset(f"archive:{source}" for source in _listed(chunk.get("source"))))
+    return Footprint(found.reads | kept, found.writes | kept)
+
+
 def _directory(chunk: Chunk) -> Footprint:
     deep = any(chunk.get(key) for key in ("recurse", "clean", "force", "backupname", "children_only"))
     return (_tree if deep else _file)(chunk)
@@ -263,7 +270,7 @@ RULES: Final[dict[str, Rule]] = {
     "cmd.*": _command,
     "module.*": _command,
     "alias.*": _named("/etc/aliases"),
-    "archive.extracted": _tree,
+    "archive.extracted": _archive,
     "cron.*": _named(trees=("/etc/cron.d", "/var/spool/cron"), names=("cron",)),
     "grains.*": _named("/etc/salt/grains", names=("grains",)),
     "group.*": _group,

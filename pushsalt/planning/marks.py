@@ -103,8 +103,17 @@ def marks(
     found = _settled(states)
     ordered = [found[state.tag] for state in states]
     ordered += _listening(list(unique.values()), returns, found)
-    known = {each.tag for each in ordered}
-    return ordered + [Marked(tag, _own(None, ret, {})[0]) for tag, ret in returns.items() if tag not in known]
+    tags = {each.tag for each in ordered}
+    return ordered + [_inner(tag, ret, ordered) for tag, ret in returns.items() if tag not in tags]
+
+
+def _inner(tag: str, ret: Any, outer: Sequence[Marked]) -> Marked:
+    """The mark of a state that ran inside of another one (x509), which has the same ID and decides what it writes."""
+    own = _own(None, ret, {})[0]
+    if not isinstance(ret, Mapping) or ret.get("__state_ran__") is not True:
+        return Marked(tag, own)
+    causes = [each.tag for each in outer if each.mark != "none" and f"_|-{ret.get('__id__')}_|-" in each.tag]
+    return Marked(tag, "may" if causes else own, causes[:MOST])
 
 
 #: What the graph writes into chunks.
@@ -150,12 +159,13 @@ def _own(chunk: Chunk | None, ret: Any, notes: Mapping[str, Any]) -> tuple[Mark,
     for pattern, why in UNKNOWN.items():
         if fnmatchcase(function, pattern):
             return "unknown", f"{function}: {why}"
+    if notes.get("unsure"):
+        return "unknown", f"{function}: {notes['unsure']}"
     changes = (ret.get("result") is None or bool(ret.get("changes"))) and not notes.get("same")
-    if function in _COMMANDS and changes:
-        if chunk.get("stateful"):
-            return "unknown", f"{function}: the command says itself what it changed (stateful)"
-        if not any(key in chunk for key in _GUARDS + _REACTIVE):
-            return "unknown", f"{function} has no onlyif, unless or creates"
+    if function in _COMMANDS and chunk.get("stateful"):  # also where the command of test_name says that nothing changes
+        return "unknown", f"{function}: the command says itself what it changed (stateful)"
+    if function in _COMMANDS and changes and not any(key in chunk for key in _GUARDS + _REACTIVE):
+        return "unknown", f"{function} has no onlyif, unless or creates"
     if ret.get("result") is False and chunk.get(argument := _UNFORESEEN.get(function, "")):
         return "unknown", f"its dry run, as Salt's, does not take {argument} into account"
     if ret.get("result") is False and "retry" in chunk:

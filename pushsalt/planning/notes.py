@@ -24,6 +24,8 @@ def clean(sent: Any) -> dict[str, Any]:
         given = sent.get(name)
         if isinstance(given, Mapping):
             found[name] = {path: value for path, value in given.items() if isinstance(path, str) and valid(value)}
+    if isinstance(words := sent.get("unsure"), str):
+        found["unsure"] = words
     given = sent.get("needs")
     if isinstance(given, list):
         found["needs"] = [need for need in given if _is_need(need)]

@@ -92,15 +92,15 @@ def digest(key: tuple[Hashable, ...]) -> str:
 
 @cache
 def compiler() -> tuple[Any, ...]:
-    """Identifies the compiler: this code, Jinja, and Python, with filters, which are evaluated early for constants.
+    """Identifies the compiler: this code, Jinja and Python; also filters, which the compiler evaluates for constants.
 
     Files are identified by size and time, since a version number does not change during development.
     """
-    here = Path(__file__).parent
+    render_folder = Path(__file__).parent
     packages = [Path(str(sys.modules[name].__file__)).parent for name in ("jinja2", "markupsafe")]
     files = [
         (entry.path, status.st_size, status.st_mtime_ns)
-        for folder in (here, here / "filters", *packages)
+        for folder in (render_folder, render_folder / "filters", *packages)
         for entry in sorted(os.scandir(folder), key=lambda entry: entry.name)
         if entry.name.endswith(".py") and (status := entry.stat())
     ]

@@ -156,7 +156,7 @@ class WithoutSecrets(_Functions):
             return self._functions[name]
 
         def refuse(*args: Any, **kwargs: Any) -> NoReturn:
-            text = f"{name} is called by a text that is no file of yours"
+            text = f"{name} must not be called by a text that is not one of your own files"
             hint = "call it in the SLS or the file, and pass the value to the text by `context`"
             raise FunctionError("exception", text, hint, "SaltInvocationError")
 
@@ -194,9 +194,9 @@ class SaltFunctions(_Functions):
 
     def has_module(self, module: str) -> bool:
         """Whether there are functions ``module.…``; asks the mapping if it can tell."""
-        known = getattr(self._functions, "has_module", None)
-        if known is not None:
-            return bool(known(module))
+        test = getattr(self._functions, "has_module", None)
+        if test is not None:
+            return bool(test(module))
         return any(name.startswith(f"{module}.") for name in self._functions)
 
     def _resolve(self, name: str) -> str:

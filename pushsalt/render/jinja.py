@@ -51,7 +51,7 @@ class RaisedByTemplate(Exception):
 
 
 class SaltUndefined(StrictUndefined):
-    """Reports the missing execution function instead of the names of our classes."""
+    """Names the missing execution function in its error, not pushsalt's classes."""
 
     @property
     def _undefined_message(self) -> str:
@@ -142,7 +142,7 @@ class TemplateLoader(jinja2.BaseLoader):
 
     def resolve(self, environment: jinja2.Environment, name: str, parent: str) -> str:
         """The path of a relative name in the file server's tree."""
-        # as in Salt, tpldir is that of the last loaded file: formulas were tested with that
+        # as in Salt, tpldir is that of the last loaded file: formulas depend on it
         tried = (str(environment.globals.get("tpldir") or "."), posixpath.dirname(parent))
         for folder in tried:
             path = posixpath.normpath(posixpath.join(folder, name))
@@ -189,13 +189,13 @@ def environment_options(context: RenderContext, *, sls: str) -> dict[str, Any]:
 
 
 def _known_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    known = {}
+    valid = {}
     for name, value in options.items():
         if hasattr(jinja2.defaults, str(name).upper()):
-            known[str(name).lower()] = value
+            valid[str(name).lower()] = value
         else:
             log.warning("jinja_env and jinja_sls_env: Jinja has no option %s", name)
-    return known
+    return valid
 
 
 def split_header(text: str) -> tuple[str, dict[str, Any] | None]:
@@ -266,7 +266,7 @@ def render_jinja(
         written = list(template.root_render_func(template.new_context(names)))
     except (Exception, OutOfTime) as exc:
         raise _translated(exc, sources, base) from None
-    # Jinja removes the last newline of a template; Salt restores it
+    # Jinja removes the last newline of a template; like Salt, restore it
     newline = "\n" if text.endswith("\n") else ""
     return StageText("".join(written) + newline, sources.output_map(written))
 
@@ -339,14 +339,14 @@ def _translated(exc: Exception | OutOfTime, sources: TemplateSources, env: jinja
             return TargetError(exc.kind, at_place(exc, chain), exc.hint)
         case SourceError():
             return SourceError(exc.problem, [*exc.chain, *chain], exc.hint)
-        case OutOfTime(error=RenderError()):  # of a template that this one renders
+        case OutOfTime(error=RenderError()):  # raised in a template that this one renders
             return exc
         case OutOfTime():
             problem, hint = f"Jinja error: {limits.words()}", "look for a loop without end there, or raise --timeout"
         case MemoryError():
             problem = "Jinja error: it needs more memory than `render_memory` allows"
             hint = "look for data that grows without end there, or raise render_memory in the configuration"
-        case YamlError():  # from a load_yaml or import_yaml
+        case YamlError():  # raised by load_yaml or import_yaml
             problem = f"Jinja syntax error: Encountered error loading yaml: {exc.message}"
             if exc.where is not None and exc.line is not None and sources.has(exc.where.path):
                 chain.insert(0, sources.origin(exc.where.path, exc.line))

@@ -20,9 +20,9 @@ from jinja2.optimizer import Optimizer
 
 from pushsalt.render.source import Origin, OutputMap, line_around, literal_line
 
-#: Most texts of macros that are kept for one rendering; others get the line of the call.
+#: Limit for the texts of macros that are kept per rendering; for others, the line of the call is reported.
 MAX_MADE: Final = 20_000
-#: Most levels of nested macros that are followed.
+#: Limit for the levels of nested macros that are followed.
 MAX_DEPTH: Final = 20
 
 #: Function name of frames that represent a template line during compilation.

@@ -1,6 +1,6 @@
 """The deadline of a rendering. The caller sets it; ``OutOfTime`` is raised in the rendering thread.
 
-Code that cannot be interrupted ends with its process. A callback can be notified of each file, to report which it was.
+Code that cannot be interrupted ends with its process. A callback is notified of each file, to report the slow one.
 
 Memory is limited for the process: Python raises MemoryError at the limit, which is an ordinary error.
 """
@@ -16,8 +16,7 @@ from pushsalt.errors import RenderError
 
 
 class OutOfTime(BaseException):
-    """The time for this target's rendering is over. Not an Exception, so that templates and users' code do not catch
-    it.
+    """The time limit of this target's rendering is exceeded. No Exception, so that templates cannot catch it.
 
     ``error`` is the complete error of the first place where it was raised.
     """

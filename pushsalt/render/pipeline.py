@@ -44,10 +44,10 @@ DEFAULT_RENDERER: Final = "jinja|yaml"
 #: Renderers that need a Python package, which the extra of the same name installs.
 EXTRAS: Final = frozenset(("mako", "nacl", "toml"))
 
-#: Renderers whose result depends only on input and recorded reads. Others run Python, or have a state.
+#: Renderers whose result depends only on their input and on recorded reads. Others run Python, or keep state.
 REPEATABLE: Final = frozenset({"gpg", "jinja", "json", "msgpack", "nacl", "toml", "yaml", "yamlex"})
 _OURS: Final = "pushsalt.render.renderers"
-#: Renderers that parse text to data; if the result is text, the source is wrong, and the caller reports it.
+#: Renderers that parse text to data. If the data is text, the source is invalid, which the caller reports.
 _DATA: Final = frozenset({"json", "msgpack", "toml", "yaml", "yamlex"})
 
 #: Old names of renderer pipes.
@@ -148,7 +148,7 @@ def render_any(
 
 
 def _in_time(error: RenderError) -> BaseException:
-    """The error to raise: after the deadline OutOfTime, which ends all renderings for the target."""
+    """The error to raise: after the deadline it is OutOfTime, which ends all renderings of the target."""
     try:
         limits.check()
     except OutOfTime:
@@ -210,7 +210,7 @@ def decrypt_value(value: Any, renderer: str | None, context: RenderContext) -> A
     return str(plain) if isinstance(plain, str) else plain
 
 
-#: Renderers that need a key or a program: a render process has these run by the command.
+#: Renderers that need a key or a program: a render process asks the command to run them.
 DECRYPTING: Final = frozenset({"age", "gpg", "nacl", "sops"})
 
 
@@ -365,7 +365,7 @@ class _Call:
         if self.limit is not None and stage.name not in self.limit.engines:
             raise not_allowed(stage.name, self.limit)
         if self.engines is not None and stage.name not in self.engines:
-            problem = f"the renderer {stage.name!r} is only used on files of the file roots, and this is none"
+            problem = f"the renderer {stage.name!r} is only allowed in files of the file roots"
             raise SourceError(problem, hint=f"here are: {', '.join(sorted(self.engines))}")
         renderer = renderer_named(stage.name, self.context, self.saltenv, self.sls)
         ours = getattr(renderer, "__name__", "") == f"{_OURS}.{stage.name}"
@@ -455,7 +455,7 @@ def _parse_error(exc: YamlError, data: Any) -> SourceError:
         return refused(data, exc.problem, exc.line, exc.column)
     words, number = exc.related
     line, column = exc.line, exc.column
-    if "quoted scalar" in exc.problem and number != line:  # detected at the end of the text; the error is at its begin
+    if "quoted scalar" in exc.problem and number != line:  # detected at the end; the error is at the begin
         words, number, line, column = "the end was looked for up to", line or number, number, exc.related_column
     place, other = origin_of(data, line, column), origin_of(data, number)
     at = f"{other.position}" if other is not None and place is not None and other.path != place.path else ""

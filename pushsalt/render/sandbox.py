@@ -2,7 +2,7 @@
 
 Jinja's sandbox has a list of forbidden attributes; this one also has a list of allowed ones: attributes of plain data
 and of the few classes that are made for templates. Functions, classes, modules and our other objects are closed, so
-that a template cannot get from a value to the code that made it. Names with a leading underscore are always closed.
+that a template cannot reach other code from a value. Names with a leading underscore are always closed.
 
 Lists, dicts and sets may be changed, as formulas do. They belong to the template, or are copies; templates cannot
 access the options that control rendering (``RenderContext.settings``).
@@ -71,7 +71,7 @@ _CLASSES: Final = frozenset(
     {dict, OrderedDict, range, jinja2.utils.Cycler, jinja2.utils.Joiner, jinja2.utils.Namespace}
 )
 _OURS: Final = ("pushsalt", "thin", "jinja2", "asyncssh", "yaml", "msgpack")
-#: Most bits of a power's result.
+#: Limit for the bits of a power's result.
 MAX_POWER: Final = 1_000_000
 
 _exposed: set[type] = set()
@@ -86,12 +86,12 @@ def exposed(cls: type) -> type:
 
 
 def _is_open(kind: type) -> bool:
-    known = _open.get(kind)
-    if known is None:
+    is_open = _open.get(kind)
+    if is_open is None:
         if len(_open) > 1000:  # classes may be created dynamically
             _open.clear()
-        known = _open[kind] = _looked_at(kind)
-    return known
+        is_open = _open[kind] = _looked_at(kind)
+    return is_open
 
 
 def _looked_at(kind: type) -> bool:

@@ -1,4 +1,4 @@
-"""Rendered text that knows the source line of each part."""
+"""Rendered text with the source line of each part."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Salt's own tags: load_yaml load_json load_text import_yaml import_json import_text profile.
 
-Each is translated to Jinja's nodes: a load tag is a macro whose text is passed to the filter of the same name, an
-import tag an import whose text is. Salt: salt.utils.jinja.SerializerExtension.
+Each is translated to Jinja's nodes: a load tag becomes a macro whose text is passed to the filter of the same name, an
+import tag an import whose text is passed to it. Salt: salt.utils.jinja.SerializerExtension.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +26,10 @@ OUTCOMES: Final = (
     ("changed", "changed"),
     ("unknown", "unknown"),
     ("unchanged", "unchanged"),
+)
+#: The names where nothing has been done: in a plan, or in a dry run.
+FORESEEN: Final = tuple(
+    (name, {"changed": "would change", "unchanged": "no change"}.get(name, word)) for name, word in OUTCOMES
 )
 #: The comment of a state that did not run because requisites failed. Salt: state.State.call_chunk.
 _REQUISITES: Final = re.compile(r"One or more requisite failed: (.*)", re.DOTALL)
@@ -50,10 +54,16 @@ class Report:
         job = self._job
         left = [id for id in job.ids if id not in self._items]
         items = [*self._items.values(), *(Item(id, "no answer", "no return", []) for id in left)]
-        words = " ".join(["pushsalt", job.kind if job.kind == "plan" else job.fun, *map(str, job.arg)])
-        dry = " (dry run)" if job.options.get("test") and job.kind != "plan" else ""
-        page = Page(words + dry, about(job.jid, job.tgt, job.start, end.end, end.exit_code), OUTCOMES, items)
+        title, outcomes = heading(job.fun, job.arg, job.options)
+        page = Page(title, about(job.jid, job.tgt, job.start, end.end, end.exit_code), outcomes, items)
         write_whole(self._path, page.pieces())
+
+
+def heading(fun: str, arg: Sequence[Any], options: Mapping[str, Any]) -> tuple[str, Sequence[tuple[str, str]]]:
+    """The title of a job's page, and the names of its outcomes."""
+    plan, dry = bool(options.get("plan")), bool(options.get("test"))
+    words = " ".join(["pushsalt", "plan" if plan else fun, *map(str, arg)])
+    return words + (" (dry run)" if dry and not plan else ""), FORESEEN if dry or plan else OUTCOMES
 
 
 def about(jid: str, tgt: Any, start: float, end: float | None, code: int | None) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from pushsalt.display.forecast import parts
 from pushsalt.jobs.jobs import KeptJob
 from pushsalt.model import TargetReturn
 from pushsalt.reports.cases import shown
-from pushsalt.reports.html import OUTCOMES, about, item_of
+from pushsalt.reports.html import about, heading, item_of
 from pushsalt.reports.page import Item, Page, Row
 
 #: Outcomes of the files of a check, by their worst finding.
@@ -41,30 +41,31 @@ class Finding(Protocol):
     def systems(self) -> tuple[str, ...]: ...
 
 
-def check_page(findings: Sequence[Finding], here: str) -> Page:
-    """The findings of a check by file. ``here``: the folder that paths are shown relative to."""
+def check_page(findings: Sequence[Finding], folder: str) -> Page:
+    """The findings of a check by file. ``folder``: shown paths are relative to it."""
     files: dict[str, list[Finding]] = {}
     for each in findings:
         files.setdefault(each.path, []).append(each)
-    page = Page("pushsalt check", [("Folder", here), ("Findings", str(len(findings)))], _LEVELS)
+    page = Page("pushsalt check", [("Folder", folder), ("Findings", str(len(findings)))], _LEVELS)
     for path, found in files.items():
         rows = [
             Row(
                 _BY_LEVEL[each.level],
                 each.level,
                 f"{each.code} {each.message}",
-                f"{_from(each.place, here)} {', '.join(each.systems)}".strip(),
+                f"{_from(each.place, folder)} {', '.join(each.systems)}".strip(),
                 (each.detail, each.hint),
             )
             for each in found
         ]
         worst = next(level for level in ("error", "warning", "info") if any(each.level == level for each in found))
-        page.items.append(Item(_from(path, here), _BY_LEVEL[worst], f"{len(found)} findings", rows))
+        words = f"{len(found)} finding{'s' * (len(found) > 1)}"
+        page.items.append(Item(_from(path, folder), _BY_LEVEL[worst], words, rows))
     return page
 
 
-def _from(path: str, here: str) -> str:
-    return path.removeprefix(here + os.sep)
+def _from(path: str, folder: str) -> str:
+    return path.removeprefix(folder + os.sep)
 
 
 def impact_page(data: Mapping[str, Any], total: int) -> Page:
@@ -73,8 +74,9 @@ def impact_page(data: Mapping[str, Any], total: int) -> Page:
     page = Page("pushsalt impact", head, _IMPACT)
     for id, found in data["ids"].items():
         rows = list(_differences(found))
-        known = any(row.outcome != "unknown" for row in rows)
-        page.items.append(Item(id, "changed" if known else "unknown", f"{len(rows)} differences", rows))
+        is_certain = any(row.outcome != "unknown" for row in rows)
+        words = f"{len(rows)} difference{'s' * (len(rows) > 1)}"
+        page.items.append(Item(id, "changed" if is_certain else "unknown", words, rows))
     return page
 
 
@@ -95,6 +97,6 @@ def _differences(found: Mapping[str, Any]) -> list[Row]:
 def job_page(job: KeptJob, returns: Mapping[str, TargetReturn]) -> Page:
     """The page of a job of the record with these returns."""
     left = [Item(id, "no answer", "no return", []) for id in job.ids if id not in returns]
-    words = " ".join(["pushsalt", job.fun, *map(str, job.arg)])
+    title, outcomes = heading(job.fun, job.arg, job.detail.get("options") or {})
     items = [item_of(ret, job.fun) for ret in returns.values()]
-    return Page(words, about(job.jid, job.tgt, job.start, job.end, job.exit_code), OUTCOMES, [*items, *left])
+    return Page(title, about(job.jid, job.tgt, job.start, job.end, job.exit_code), outcomes, [*items, *left])

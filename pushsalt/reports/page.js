@@ -58,7 +58,7 @@
     if (!rows.some((row) => row.b.length)) return null;
     const box = make("div");
     box.append(make("h3", "", "What depends on what"));
-    const list = make("ol", "path");
+    const list = make("ol", bad.some((row) => row.o === "failed") ? "path bad" : "path");
     for (const row of bad) {
       const after = rows.filter((other) => other.b.includes(row.k));
       if (!after.length) continue;

@@ -94,15 +94,15 @@ class Page:
 
     def _data(self) -> dict[str, Any]:
         bodies: list[Any] = []
-        known: dict[str, int] = {}
+        numbers: dict[str, int] = {}
         left = WHOLE
         targets = []
         kinds = dict(_KINDS)
         for item in self.items:
             body = [_row(row, LONGEST if left > 0 else _SHORT) for row in item.rows]
             text = json.dumps(body)
-            if text not in known:
-                known[text] = len(bodies)
+            if text not in numbers:
+                numbers[text] = len(bodies)
                 bodies.append(body)
                 left -= len(text)
             targets.append(
@@ -111,7 +111,7 @@ class Page:
                     "outcome": item.outcome,
                     "kind": kinds.get(item.outcome, "unchanged"),
                     "note": _clean(item.note),
-                    "body": known[text],
+                    "body": numbers[text],
                     "phases": [[_clean(name), round(s, 4)] for name, s in item.phases.items() if s > 0],
                     "time": round(sum(item.phases.values()), 4),
                     "ms": [round(row.time * 1000) for row in item.rows],

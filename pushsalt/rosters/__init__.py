@@ -43,7 +43,7 @@ def hosts_of(name: str, opts: Mapping[str, Any], run: RunProgram) -> tuple[Path,
     module: Any = plugins.load_virtual("roster", name, folders, dunders)
     if module is None:
         if any(plugins.own_files(name, folders)):
-            raise ConfigError(f"the roster {name} says by __virtual__ that it is not for here", "see the option roster")
+            raise ConfigError(f"the roster {name} cannot be used: __virtual__ returned false", "see the option roster")
         module = plugins.load("roster", name, folders, dunders)
     try:
         found = module.targets("*", "glob")
@@ -58,7 +58,7 @@ def hosts_of(name: str, opts: Mapping[str, Any], run: RunProgram) -> tuple[Path,
 
 
 def names_of(option: Any) -> tuple[str, ...]:
-    """The rosters that the option ``roster`` names, but those that are files: text with commas, or a list."""
+    """The roster plug-ins that the option ``roster`` names (text with commas, or a list); files are left out."""
     words: Sequence[Any] = option.split(",") if isinstance(option, str) else option or ()
     return tuple(name for word in words if (name := str(word).strip()) and name not in OF_FILES)
 

@@ -1,4 +1,4 @@
-"""A kept job again: the same function, arguments, pillar and git revisions, for the ids without a good return."""
+"""Repeats a recorded job: same function, arguments, pillar and git revisions, on the ids without a good return."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from pushsalt.model import TargetReturn
     from pushsalt.run.project import Project
 
-#: Options that say how a job is done, not what: those of the new command are taken.
+#: Options that do not affect the result of a job: only those of the new command are used.
 _OF_THE_COMMAND = frozenset(("log_level", "verbose", "accept_new_host_keys", "detach"))
-#: Kinds of jobs that are not repeated: what they are, and what to do.
+#: Kind of jobs that cannot be repeated -> (name in messages, hint).
 _NOT_REPEATED: Final = {
-    "copy": ("cp", "run the command itself again"),
-    "planned": ("a plan file", "run the command itself again"),
+    "copy": ("a copy", "run the command itself again"),
+    "planned": ("a run of a plan file", "run the command itself again"),
     "orchestrate": ("an orchestration", "pushsalt orchestrate --resume {} goes on with it"),
 }
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """A job to be done again, and on which targets. ``good``: the returns that stay as they are."""
+    """A job to repeat, and its targets. ``good``: id -> return of the targets on which it is not repeated."""
 
     job: Job
     selection: Selection
@@ -41,15 +41,15 @@ class Repeated:
 def repeated(kept: KeptJob, returns: Mapping[str, TargetReturn], options: JobOptions) -> Repeated:
     """The job to run again. ``options``: those of the command, which override those of the job.
 
-    Raises UsageError for a job that cannot be repeated, since its arguments were secret, or it is one of ``cp``.
+    Raises UsageError for a job whose arguments or pillar had secrets, and for kinds that cannot be repeated.
     """
     kind = str(kept.detail.get("kind", "call"))
     if kind in _NOT_REPEATED:
         what, hint = _NOT_REPEATED[kind]
-        raise UsageError(f"the job {kept.jid} is one of {what}, which is not repeated", hint.format(kept.jid))
+        raise UsageError(f"the job {kept.jid} cannot be repeated: it is {what}", hint.format(kept.jid))
     if has_mask([kept.arg, kept.kwarg]):
         raise UsageError(
-            f"the arguments of the job {kept.jid} have a secret, which is not kept", "run the command itself again"
+            f"the arguments of the job {kept.jid} contain a secret, which is not stored", "run the command itself again"
         )
     good = {id: ret for id, ret in returns.items() if ret.exit_code == 0}
     ids = [id for id in kept.ids if id not in good]
@@ -64,9 +64,10 @@ def _arguments(kept: KeptJob, kind: str) -> list[Any]:
 
 
 def collecting(kept: KeptJob, ids: Sequence[str], options: JobOptions) -> tuple[Selection, Job]:
-    """A job that collects what these targets have kept of that one, and does nothing else.
+    """A job that only collects the returns that these targets keep of that job.
 
-    Of others than states and functions nothing can be kept; these get the kind ``grains``, which is not either.
+    Targets keep returns of states and functions only. Jobs of other kinds get the kind ``grains``, for which nothing is
+    collected.
     """
     kind = str(kept.detail.get("kind", "call"))
     plain = JobOptions(timeout=options.timeout, concurrency=options.concurrency, log_level=options.log_level)
@@ -89,7 +90,7 @@ def selected(ids: Sequence[str]) -> Selection:
 
 
 def secret_pillar(kept: KeptJob) -> list[str]:
-    """The keys of the job's pillar override that were secret, and are not kept: ``a:b``."""
+    """The keys (``a:b``) of the job's pillar override whose values were secret, so that they were not recorded."""
     found: list[str] = []
 
     def look(value: Any, place: str) -> None:
@@ -104,7 +105,7 @@ def secret_pillar(kept: KeptJob) -> list[str]:
 
 
 def with_values(pillar: Any, values: Mapping[str, str]) -> Any:
-    """The pillar of a job with the values of ``secret_pillar`` in it."""
+    """The pillar of a job with these values; ``values``: key of ``secret_pillar`` -> value."""
 
     def put(value: Any, place: str) -> Any:
         if isinstance(value, dict):
@@ -115,10 +116,10 @@ def with_values(pillar: Any, values: Mapping[str, str]) -> Any:
 
 
 def same_options(kept: KeptJob, given: JobOptions) -> JobOptions:
-    """The options of the job, and those that the command gives over them. Raises UsageError for a secret pillar."""
-    known = {each.name for each in fields(JobOptions)} - _OF_THE_COMMAND
+    """The options of the job, overridden by those of the command. Raises UsageError if pillar values are missing."""
+    names = {each.name for each in fields(JobOptions)} - _OF_THE_COMMAND
     plain = type(given)()
-    before = {name: value for name, value in (kept.detail.get("options") or {}).items() if name in known}
+    before = {name: value for name, value in (kept.detail.get("options") or {}).items() if name in names}
     now = {
         each.name: getattr(given, each.name)
         for each in fields(given)
@@ -127,19 +128,19 @@ def same_options(kept: KeptJob, given: JobOptions) -> JobOptions:
     options = replace(plain, **{name: _as_made(name, value) for name, value in {**before, **now}.items()})
     if options.pillar is not None and has_mask(options.pillar):
         raise UsageError(
-            f"the pillar of the job {kept.jid} was secret, and is not kept: {', '.join(secret_pillar(kept))}",
-            "give it again: --pillar DATA",
+            f"secret pillar values of the job {kept.jid} are not stored: {', '.join(secret_pillar(kept))}",
+            "give them again: --pillar DATA",
         )
     return options
 
 
 def _as_made(name: str, value: Any) -> Any:
-    """JSON has no tuples; options that are tuples are made so again."""
+    """The value of an option that was stored as JSON, which has no tuples."""
     return tuple(value) if isinstance(value, list) and isinstance(getattr(JobOptions(), name), tuple) else value
 
 
 def pin(project: Project, kept: KeptJob) -> None:
-    """Have the project take its git remotes at the revisions of the job. Raises JobError."""
+    """Make the project use its git remotes at the revisions of the job, by a temporary lock file. Raises JobError."""
     pins = kept.detail.get("pins")
     if not pins:
         return
@@ -160,12 +161,12 @@ def pin(project: Project, kept: KeptJob) -> None:
 
 
 def unpin(project: Project) -> None:
-    """Remove what ``pin`` has written."""
+    """Remove the lock file that ``pin`` has written."""
     path = project.config.lock_file
     if path is not None and path.name.startswith("pins-"):
         path.unlink(missing_ok=True)
 
 
 def said_differences(project: Project, kept: KeptJob) -> list[str]:
-    """What differs in the project since the job."""
+    """The differences between the project at the time of the job and now, as texts. Runs git."""
     return differences(kept.detail, project_state(project))

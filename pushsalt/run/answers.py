@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pushsalt import plugins
+from pushsalt.bundle.docs import docs
 from pushsalt.errors import FunctionError, PushsaltError, RenderError, StateError
 from pushsalt.fileserver.tree import tree
 from pushsalt.minion import mine
@@ -57,7 +58,7 @@ class Answers:
         self._rendered = rendered
         self.chunks: dict[str, Chunk] = {}
         self.arguments: Any = None  # of the function that is called
-        #: answers the questions of an orchestration's states; None for all other targets
+        #: answers questions of an orchestration's states; None if the job is not an orchestration
         self.steps: Callable[[str, list[Any], dict[str, Any]], Awaitable[Any]] | None = None
 
     async def __call__(self, question: dict[str, Any]) -> dict[str, Any]:
@@ -153,6 +154,8 @@ class Answers:
         name = str(question.get("fun"))
         if name == "mine.store":
             return {"ret": _told(minion, *question.get("args") or ())}
+        if name == "sys.docs":
+            return {"ret": docs(*question.get("args") or ((),))}
         own = function_named(name) if has_trait(name, FOR_TARGETS) else None
         if own is None:
             return {"error": f"'{name}' is not available.", "exception": "CommandExecutionError"}
@@ -176,7 +179,7 @@ def _told(minion: Minion, values: Any, clear: Any = False) -> bool:
                 "exception",
                 f"{name}: a target may set allow_tgt_type to {', '.join(sorted(_PLAIN_TYPES))}, "
                 f"not to {allowed[1]:.20}: define it in mine_functions of the configuration, the roster or pillar",
-                "leave out allow_tgt_type where the target itself sends",
+                "do not pass allow_tgt_type when the target itself sends the value",
                 "CommandExecutionError",
             )
     told = {str(name): value for name, value in values.items()}
@@ -203,7 +206,7 @@ def _serialized(minion: Minion, chunks: Iterable[Chunk], what: str, kind: object
 
 
 def _modest(value: Any) -> None:
-    """Raises StateError for data over the limits, whose text could fill the controller's memory."""
+    """Raises StateError for data over the limits: its serialized text could fill the controller's memory."""
     size = 0
     level = [value]
     for _ in range(_DEEPEST):

@@ -1,7 +1,7 @@
-"""The batch check of a rollout: a function that says, after a batch, whether its targets are well.
+"""The batch check of a rollout: a function that is called on the targets of a batch after their job.
 
-It is a job of its own on each target, with a connection and a JID of its own. A target is well when the function
-succeeds and does not return ``False``. Until then it is called again, for as long as the course says.
+Each call is a job of its own, with a connection and a JID. A target passes the check when the function succeeds and
+does not return ``False``. Until then the function is called again, up to the time limit of the course.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ log = logging.getLogger(__name__)
 
 #: Seconds between two calls on a target.
 PAUSE: Final = 1.0
-#: Error kinds that no further call mends.
+#: Error kinds for which the call is not repeated.
 _FINAL: Final = frozenset({"unknown_function", "offline"})
 _LONGEST: Final = 500
 
-#: id, seconds that it may take -> the answer
+#: (id, time limit in seconds) -> return of the function
 Ask = Callable[[str, float], Awaitable[TargetReturn]]
 
 
@@ -45,7 +45,7 @@ class BatchCheck:
         redact: Callable[[str], str] = str,
         pause: float = PAUSE,
     ) -> None:
-        """``ask`` calls it once on one target; ``text``: its words; ``timeout``: seconds for each target."""
+        """``ask`` makes one call on one target; ``text``: the call, for messages; ``timeout``: seconds per target."""
         self._ask = ask
         self._redact = redact
         self._text = text
@@ -54,7 +54,7 @@ class BatchCheck:
         self._pause = pause
 
     async def failures(self, ids: Sequence[str]) -> Mapping[str, str]:
-        """id -> what is wrong; those that are well are left out."""
+        """id -> reason, for the targets that did not pass."""
         places = asyncio.Semaphore(self._width)
 
         async def one(id: str) -> str:
@@ -65,7 +65,7 @@ class BatchCheck:
         return {id: self._redact(text) for id, text in zip(ids, texts, strict=True) if text}
 
     async def _wrong(self, id: str) -> str:
-        """What is wrong with a target at the end of its time; empty if it is well."""
+        """The reason why a target has not passed within the time limit; empty if it has."""
         loop = asyncio.get_running_loop()
         end = loop.time() + self._timeout
         why = f"no answer after {self._timeout:g} s"
@@ -82,7 +82,7 @@ class BatchCheck:
             await asyncio.sleep(self._pause)
 
     async def _answer(self, id: str, seconds: float) -> TargetReturn | None:
-        """The answer of one call; None if it took longer than that."""
+        """The return of one call; None if it took longer."""
         task = asyncio.ensure_future(self._ask(id, seconds))
         try:
             await asyncio.wait((task,), timeout=seconds)
@@ -105,7 +105,7 @@ def batch_check(project: Project, job: Job, course: Course) -> BatchCheck | None
 
 
 def asker(project: Project, job: Job, call: Call) -> Ask:
-    """Calls a function on a target as a job of its own, within that one."""
+    """A function that makes the call on a target, as a job within ``job``."""
     from pushsalt.run.runner import Runner
     from pushsalt.run.single import run
 
@@ -122,7 +122,7 @@ def asker(project: Project, job: Job, call: Call) -> Ask:
 
 
 def verdict(result: TargetReturn) -> tuple[str, bool]:
-    """Why an answer is not good (empty: it is), and whether it will stay so."""
+    """(reason why a return does not pass, or ""; whether a further call cannot pass either)."""
     ret = result.ret
     if not result.exit_code:
         return ("returned False", False) if ret is False else ("", False)

@@ -1,6 +1,6 @@
 """Listing, showing and clearing the caches of targets.
 
-The next run on a target makes its entries again.
+The next run on a target restores its entries.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _COPIES: Final = 60 * 86400
 
 def banks(project: Project, name: str = "all") -> dict[str, Bank]:
     """The bank of this name, or all, by name. Raises UsageError for an unknown name."""
-    known: dict[str, Bank] = {
+    all_banks: dict[str, Bank] = {
         "grains": project.grains,
         "pillar": project.pillar_bank,
         "mine": project.mine,
@@ -37,10 +37,10 @@ def banks(project: Project, name: str = "all") -> dict[str, Bank]:
         "resource_grains": project.resource_grains,
     }
     if name == "all":
-        return known
-    if name not in known:
+        return all_banks
+    if name not in all_banks:
         raise UsageError(f"there is no bank {name!r}", hint=f"there are {', '.join(BANKS)}")
-    return {name: known[name]}
+    return {name: all_banks[name]}
 
 
 def overview(project: Project) -> dict[str, dict[str, Any]]:
@@ -111,19 +111,19 @@ def prune(project: Project, older: float | None = None) -> dict[str, int]:
     ``older`` seconds, damaged entries and temporary files. Raises InventoryError without an inventory."""
     project.need_inventory()
     now = time.time()
-    known = project.inventory.targets
+    targets = project.inventory.targets
     managers = {key for key, _, seen in project.managed.bank.entries() if older is not None and now - seen > older}
-    resources = sum(map(project.managed.forget, managers)) + project.managed.prune(known)
-    behind = project.managed.all(known)
-    there = {"grains": known.keys(), "resource_grains": behind.keys(), "resources": known.keys()}
+    resources = sum(map(project.managed.forget, managers)) + project.managed.prune(targets)
+    managed = project.managed.all(targets)
+    existing = {"grains": targets.keys(), "resource_grains": managed.keys(), "resources": targets.keys()}
     found = {}
     for name, bank in banks(project).items():
-        of = there.get(name, known.keys() | behind.keys())
+        of = existing.get(name, targets.keys() | managed.keys())
         gone = [
             key for key, _, seen in list(bank.entries()) if key not in of or (older is not None and now - seen > older)
         ]
         found[name] = sum(bank.delete(key) for key in gone) + bank.sweep(now - _LEFT_OVER)
-    types = {id: target.transport for id, target in known.items()}
+    types = {id: target.transport for id, target in targets.items()}
     found["resources"] += resources + project.resources.keep(types)
     from pushsalt.git.prune import prune as prune_copies
 

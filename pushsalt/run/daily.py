@@ -1,4 +1,4 @@
-"""Warnings that are reported once a day, since they hold until a file is edited."""
+"""Selects warnings that were not reported in the last 24 hours, for warnings that hold until a file is edited."""
 
 from __future__ import annotations
 

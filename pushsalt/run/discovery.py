@@ -1,4 +1,4 @@
-"""Discovery of the managed resources of one target: what is declared, asking the target, storing its answer."""
+"""Discovery of the managed resources of one target: reads the declarations, asks the target, stores the answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Failures of types that are reported.
+#: Limit for the failed types that are reported.
 _SAID = 20
 #: resource type -> its declaration in pillar, configuration or inventory.
 Declared = dict[str, Any]

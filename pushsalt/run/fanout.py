@@ -1,4 +1,4 @@
-"""Runs a job on targets concurrently, as a window lets them begin; each target gets exactly one return."""
+"""Runs a job on targets concurrently, in the order of a window; each target gets exactly one return."""
 
 from __future__ import annotations
 
@@ -55,18 +55,18 @@ async def fan_out(
     may_begin: Callable[[], bool] = lambda: True,
     wait: float = 0.0,
 ) -> AsyncGenerator[list[TargetReturn], None]:
-    """Yield the returns of the ids of the window when they are finished, some at a time.
+    """Yield lists of returns, as the targets of the window finish.
 
-    Ids begin when the window lets them. ``wait``: a target keeps its place for so many seconds after it is finished.
-    When ``may_begin`` says no, no more targets are started; those left stay in the window. When a stop is requested, no
-    more are started either, and the running ones end or are cancelled; each id without a return gets one of the kind
-    ``interrupted``. Leaving the iterator early cancels the running targets.
+    ``wait``: seconds for which a finished target still counts as running. When ``may_begin`` returns False, no more
+    targets are started; those left stay in the window. When a stop is requested, no more are started either, and the
+    running ones end or are cancelled; each id without a return gets one of the kind ``interrupted``. Leaving the
+    iterator early cancels the running targets.
     """
     running: dict[asyncio.Task[TargetReturn], str] = {}
     resting: dict[asyncio.Task[None], str] = {}
     stop = stopping.requested
     stoppers = {asyncio.create_task(event.wait()) for event in (stop, stopping.at_once)}
-    steps = 0  # of stopping, that were done
+    steps = 0  # of stopping that were carried out
     try:
         while True:
             while not stop.is_set() and may_begin() and (id := window.next()) is not None:

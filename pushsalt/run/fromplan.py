@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pushsalt.run.work import Work
     from pushsalt.session.session import Session
 
-_AGAIN: Final = "make a new plan; or --accept-drift, which does what the states of the plan ask for now"
+_AGAIN: Final = "make a new plan, or give --accept-drift to run the states of the plan as they are"
 #: Most states that are shown with both sides, and characters of a side.
 _SHOWN: Final = 5
 _WIDTH: Final = 600
@@ -31,7 +31,7 @@ _WIDTH: Final = 600
 
 @dataclass(frozen=True)
 class Kept:
-    """A plan that is to be run. ``accept_drift``: also where a target is not as it was."""
+    """A plan that is to be run. ``accept_drift``: also on targets whose dry run differs from the plan."""
 
     plan: PlanFile
     accept_drift: bool = False
@@ -53,7 +53,7 @@ class FromPlan(Kind):
     async def online(self) -> tuple[Any, int]:
         id, entry = self.target.id, self._entry
         if place(self.target) != entry["place"]:
-            text = f"{id}: the inventory has another address or login for it than when the plan was made"
+            text = f"{id}: its address or login in the inventory has changed since the plan was made"
             raise PlanStale(text, "make a new plan: this one is for another machine")
         opts = self.work.opts()
         custom = self.project.custom_archive(str(opts.get("saltenv") or "base"))
@@ -89,7 +89,7 @@ class FromPlan(Kind):
 
 
 class KeptAnswers:
-    """Answers a target's questions from the plan; what no plan can keep (``ask``, ``salt``) the command answers."""
+    """Answers a target's questions from the plan; the command answers those that no plan stores (``ask``, ``salt``)."""
 
     def __init__(self, entry: Mapping[str, Any], blobs: Mapping[str, bytes], answers: Answers) -> None:
         self._entry, self._blobs, self._answers = entry, blobs, answers
@@ -144,12 +144,12 @@ class KeptAnswers:
 
 
 def _not_in_plan(what: str) -> dict[str, Any]:
-    text = f"{what} is not in the plan: no state asked for it when the plan was made, so it was not foreseen"
+    text = f"{what} is not in the plan: no state asked for it when the plan was made"
     return {"error": text, "exception": "CommandExecutionError"}
 
 
 def differences(planned: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """(tag, planned, now) of the states that would not do what the plan says; None where a state is not there."""
+    """(tag, planned, now) of the states that would not do what was planned; None for a state that is missing there."""
     sides = [{state["tag"]: state for state in data["states"]} for data in (planned, now)]
     for tag in {**sides[0], **sides[1]}:
         before, after = (side.get(tag) for side in sides)
@@ -166,7 +166,7 @@ def _essence(state: Mapping[str, Any] | None) -> Any:
 
 
 def _words(id: str, differing: list[tuple[str, Any, Any]], total: int) -> str:
-    lines = [f"{id}: what would happen is not what was planned, in {len(differing)} of {total} states"]
+    lines = [f"{id}: a dry run now differs from the plan in {len(differing)} of {total} states"]
     for tag, before, after in differing[:_SHOWN]:
         module, _, rest = tag.partition("_|-")
         lines.append(f"{module}.{rest.rpartition('_|-')[2]} {rest.partition('_|-')[0]}")
@@ -178,9 +178,9 @@ def _words(id: str, differing: list[tuple[str, Any, Any]], total: int) -> str:
 
 
 def _told(state: Mapping[str, Any] | None) -> list[str]:
-    """What a state would do, in lines."""
+    """The lines of a message about what a state would do."""
     if state is None:
-        return ["it is not there"]
+        return ["no such state"]
     if state["mark"] == "none":
         return ["no change" if not state["comment"].startswith("It would fail: ") else state["comment"].split("\n")[0]]
     text = state["diff"] or json.dumps(state["changes"], sort_keys=True, default=repr)

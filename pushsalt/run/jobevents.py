@@ -22,9 +22,9 @@ def open_journal(project: Project) -> Journal:
 
 
 def open_events(project: Project, runner: Runner | None = None) -> JobEvents | None:
-    """The observer of a job that writes its events; None with ``event_journal: false``.
+    """The observer of a job that writes its events to the journal; None with ``event_journal: false``.
 
-    ``runner``: is made to tell it of what targets send.
+    ``runner``: its callbacks for returns of states and for events are set to this observer.
     """
     from pushsalt.journal.jobevents import JobEvents
 
@@ -38,7 +38,7 @@ def open_events(project: Project, runner: Runner | None = None) -> JobEvents | N
 
 
 async def settle_events(events: JobEvents | None, project: Project) -> None:
-    """Wait until the events of a job are written, and say what could not be."""
+    """Wait until the events of a job are written; warn of those that could not be written."""
     if events is not None:
         for text in await asyncio.to_thread(events.settled):
             project.reporter.warning(None, text)

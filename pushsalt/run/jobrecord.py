@@ -1,4 +1,4 @@
-"""The recorder of a job, and the data that it gets besides the returns."""
+"""The recorder of a job, and the data that it records in addition to the returns."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pushsalt.job import Job
     from pushsalt.run.project import Project
 
-#: Seconds that the end of a job waits for what git says of the project.
+#: Seconds that the end of a job waits for the project's state from git.
 _PATIENCE: Final = 2.0
-#: Targets whose secrets are looked for before a job begins; those of all are hidden at its end.
+#: Limit for the targets whose secrets are loaded before a job begins. At its end, those of all targets are redacted.
 _LOOKED_AT: Final = 200
 
 
@@ -37,7 +37,7 @@ def recorder(project: Project, job: Job) -> JobRecord | None:
 
 
 def bounds_of(opts: Mapping[str, Any]) -> Bounds:
-    """The bounds of the record by the configuration. Salt: ``keep_jobs_seconds: 0`` keeps all."""
+    """The bounds of the record in the configuration. Salt: ``keep_jobs_seconds: 0`` keeps all."""
     seconds = opts["keep_jobs_seconds"]
     if "keep_jobs" in opts and seconds == 86400:
         seconds = int(opts["keep_jobs"]) * 3600
@@ -45,7 +45,7 @@ def bounds_of(opts: Mapping[str, Any]) -> Bounds:
 
 
 def hide_kept(project: Project, job: Job, ids: Sequence[str]) -> None:
-    """Hide the secrets of the cached pillar of targets, if the words of a job may have some."""
+    """Add the secrets of targets' cached pillar to the redactor, if the job's arguments may contain some."""
     if job.kind not in ("call", "raw") or not (job.args or job.kwargs):
         return
     for id in ids[:_LOOKED_AT]:
@@ -54,14 +54,14 @@ def hide_kept(project: Project, job: Job, ids: Sequence[str]) -> None:
 
 
 def hide_given(project: Project, job: Job) -> None:
-    """Hide the secrets of the pillar that the command was given; later commands, which are not, hide them too."""
+    """Add the secrets of the command's ``--pillar`` to the redactor, and store them for later commands."""
     project.redactor.add_pillar(job.options.pillar)
     if project.keeps_pillar and job.options.pillar:
         project.pillar_bank.add_given(project.redactor.secrets_of(job.options.pillar))
 
 
 class ProjectState:
-    """Collects the state of the project for the record, while targets are connected to."""
+    """Collects the state of the project for the record in a thread, while the job runs."""
 
     def __init__(self, project: Project, record: JobRecord | None) -> None:
         self._record = record
@@ -75,8 +75,8 @@ class ProjectState:
             self._record.about(task.result())
 
     async def settled(self) -> None:
-        """Waits a little while for them."""
+        """Wait until the state is collected, for a limited time."""
         if self._task is not None and not self._task.done():
             with contextlib.suppress(asyncio.TimeoutError, Exception):
                 await asyncio.wait_for(self._task, _PATIENCE)
-            await asyncio.sleep(0)  # its callback
+            await asyncio.sleep(0)  # lets the task's callback run

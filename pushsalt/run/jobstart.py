@@ -1,4 +1,4 @@
-"""What the record and other observers are told of a job when it begins."""
+"""The data of a job that its record and other observers get when it begins."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def on_behalf_of(account: Account) -> Iterator[None]:
 
 
 def job_start(job: Job, selection: Selection, ids: Sequence[str], words: Sequence[str], redactor: Redactor) -> JobStart:
-    """The job, which has a jid, on these targets. ``words``: those of the command line.
+    """The JobStart of a job, which has a JID, on these targets. ``words``: the words of the command line.
 
-    Values that are secret by their key, in keyword arguments and in the pillar of the command, are hidden from here on.
+    Values with a secret key in keyword arguments and in the command's pillar are added to the redactor.
     """
     redactor.add_pillar(job.kwargs)
     redactor.add_pillar(job.options.pillar)
@@ -77,7 +77,7 @@ def user_name() -> str:
 
 
 def _salt_args(job: Job) -> list[Any]:
-    """The arguments of the function as Salt has them: the SLS names of ``apply`` are one, files of ``cp`` are texts."""
+    """The arguments in Salt's form: the SLS names of ``apply`` are one argument, files of ``cp`` are texts."""
     if job.kind == "apply":
         return [",".join(map(str, job.args))] if job.args else []
     if job.kind == "copy":

@@ -1,4 +1,4 @@
-"""Connections that a Python program keeps between its jobs: a thread with an event loop, to which they belong."""
+"""Connections that a Python program keeps between its jobs, and the thread with the event loop that they use."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Keeping:
 
     @property
     def is_here(self) -> bool:
-        """Whether the caller is in the thread itself."""
+        """Whether the caller runs in this thread."""
         return threading.current_thread() is self._thread
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run a coroutine in the thread to its end; an exception here, such as Ctrl-C, cancels it."""
+        """The result of a coroutine, run in the thread; an exception in the caller, such as Ctrl-C, cancels it."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()

@@ -1,6 +1,6 @@
-"""What each kind of job does on one target: a class per kind, made by ``kind_of``.
+"""The steps of each kind of job on one target: a class per kind, made by ``kind_of``.
 
-A kind defines with which messages a session begins, and runs the job in it; ``pushsalt.run.work.Work`` has the target's
+A kind defines the first messages of the session, and runs the job in it; ``pushsalt.run.work.Work`` has the target's
 time limit, phases, events, warnings and return.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pushsalt.session.session import Session
 
 
-#: It changes what states have changed: not while states run.
+#: Functions that need the lock: they undo changes of states, so no states may run meanwhile.
 UNDO: Final = "file.undo"
 
 
@@ -39,7 +39,7 @@ class Kind:
     cleans = False
     #: the run continues without its connection
     survives = False
-    #: what an earlier command has begun may be kept on the target
+    #: the target may keep a run of this job that an earlier command has begun
     may_be_kept = False
     #: the answer of the target may contain secrets of its pillar
     may_show_pillar = True
@@ -58,7 +58,7 @@ class Kind:
         raise NotImplementedError
 
     async def online(self) -> tuple[Any, int]:
-        """Run the job over a connection, or collect what is kept of it; returns the value and Salt's retcode."""
+        """Run the job over a connection, or collect a run that the target keeps; returns value and Salt's retcode."""
         if self.may_be_kept or self.job.collects:
             from pushsalt.run import outliving
 
@@ -90,11 +90,11 @@ class Kind:
         raise NotImplementedError
 
     def collected(self, value: Any, retcode: int) -> tuple[Any, int]:
-        """The value and Salt's retcode of a run that was kept, by the answer of the target."""
+        """The value and Salt's retcode of a run that the target kept; ``value`` is the target's answer."""
         return value, retcode
 
     def interrupted(self) -> tuple[str, str]:
-        """Message and hint for a job that was stopped before any state ran."""
+        """(message, hint) for a job that was stopped before any state ran."""
         if self.work.sent:
             return f"stopped after {self.job.fun} was sent: what it did is unknown", (
                 "check the target before you run it again"
@@ -182,12 +182,12 @@ class Clean(Kind):
 
 
 class Wait(Kind):
-    """``wait``: until the target can be logged in to, or was restarted. Arguments: which of both, and seconds."""
+    """``wait``: until a login succeeds or the target was restarted. Arguments: ``ssh`` or ``reboot``, and seconds."""
 
     may_show_pillar = False
 
     async def offline(self) -> Any:
-        raise self._unreachable("nobody can wait for it")
+        raise self._unreachable("it cannot be waited for")
 
     async def online(self) -> tuple[Any, int]:
         from pushsalt.run.waiting import wait_for
@@ -307,7 +307,7 @@ class ControllerFunction(Kind):
 
     def __init__(self, work: Work) -> None:
         super().__init__(work)
-        #: orchestrations within one another do not wait for each other, as in Salt
+        #: an orchestration takes no lock: one within another would wait for it. Salt: the same
         self.takes_lock = has_trait(self.job.fun, RUNS_STATES) and work.runner.steps is None
         self.survives = self.may_be_kept = self.takes_lock
 
@@ -319,7 +319,7 @@ class ControllerFunction(Kind):
         return await _offline_value(self.work)
 
     def collected(self, value: Any, retcode: int) -> tuple[Any, int]:
-        """The states came before the answer."""
+        """The returns of the states arrived before the answer, and are the value."""
         states = dict(self.work.states)
         if self.job.fun == "state.single" and len(states) == 1:
             (only,) = states.values()
@@ -358,7 +358,7 @@ class ControllerFunction(Kind):
         return returns, 0
 
     async def _record(self, rendered: RenderedTarget, plan: Planned, forecast: Forecast) -> None:
-        """Keep in the plan file all that a run of the plan needs."""
+        """Store in the plan file everything that a run of the plan needs."""
         work = self.work
         pillar, custom = await rendered.pillar(), self.project.custom_archive(str(work.opts().get("saltenv") or "base"))
         recording = self.job.record.of(work.name)

@@ -1,4 +1,4 @@
-"""Returns of earlier jobs that a target keeps: the next command that meets the target collects them."""
+"""Collects returns of earlier jobs that targets keep, in the next command that has a session with them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Stream = Callable[[Selection, Job], AsyncIterator["TargetReturn"]]
 
 
 async def collect(jobs: Jobs, stream: Stream, reporter: Reporter, kept: Mapping[str, Sequence[str]]) -> None:
-    """Collect what these targets say to keep (JID -> ids), if the record has no answer of them, and nobody is at it."""
+    """Collect kept returns (JID -> ids) that the record lacks, unless another command has claimed the job."""
     for jid, ids in kept.items():
-        if not is_jid(jid):  # the target has said it
+        if not is_jid(jid):  # the text comes from the target
             continue
         try:
             job = jobs.get(jid)
@@ -34,7 +34,7 @@ async def collect(jobs: Jobs, stream: Stream, reporter: Reporter, kept: Mapping[
                 continue
             jobs.claim(job)
         except JobError as exc:
-            log.debug("what targets keep of the job %s stays there: %s", jid, exc)
+            log.debug("kept returns of the job %s are not collected: %s", jid, exc)
             continue
         try:
             selection, work = collecting(job, lacking, JobOptions())
@@ -45,10 +45,10 @@ async def collect(jobs: Jobs, stream: Stream, reporter: Reporter, kept: Mapping[
             jobs.release(job)
         if done:
             which = ", ".join(done[:5]) + (f" and {len(done) - 5} more" if len(done) > 5 else "")
-            reporter.warning(None, f"collected what was kept of the job {jid}: the returns of {which}")
+            reporter.warning(None, f"collected kept returns of the job {jid}: {which}")
 
 
 def _lacking(jobs: Jobs, job: KeptJob, ids: Sequence[str]) -> list[str]:
-    """Those of the ids that have given no answer for this job."""
+    """The ids of the job, among these, without an answer in the record."""
     returns = jobs.returns(job)
     return [id for id in ids if id in job.ids and (id not in returns or returns[id].exit_code == EXIT_NO_ANSWER)]

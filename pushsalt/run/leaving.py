@@ -1,4 +1,4 @@
-"""``--detach``: a run is left to itself on the target, as soon as it needs the command no more."""
+"""``--detach``: detaches from a run as soon as it can go on without the command."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from pushsalt.session.session import Session
 
-#: Seconds between looks whether the run has begun.
+#: Seconds between checks whether the run has begun.
 _LOOK: Final = 0.02
 
 
 async def until_left(
     session: Session, run: Coroutine[Any, Any, Any], has_begun: Callable[[], bool], cannot: Callable[[], None]
 ) -> tuple[bool, Any]:
-    """Whether the run was left; else it has ended, and with its value. ``cannot`` is called when it cannot be left.
+    """(True, None) if the run continues on the target without this session; (False, value) if it has ended.
 
-    ``has_begun``: whether all that it needs is on the target. Raises what the run raises.
+    ``has_begun``: whether the target has everything that the run needs. ``cannot`` is called if the run cannot continue
+    without the session; its end is waited for then. Raises what the run raises.
     """
     task = asyncio.ensure_future(run)
     try:

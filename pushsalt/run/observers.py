@@ -1,4 +1,4 @@
-"""Observers of a job: the record, returners, reports. Secrets are redacted before an observer gets anything."""
+"""Observers of a job: the record, returners, reports. They get redacted data only."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ log = logging.getLogger(__name__)
 
 
 class JobObserver(Protocol):
-    """Is called in the event loop's thread, in the order of events. Methods are quick; what they raise is logged."""
+    """Methods are called in the event loop's thread, and must return fast; exceptions from them are logged."""
 
     def job_begins(self, job: JobStart) -> None:
-        """The targets are selected, and none was asked yet."""
+        """The targets are selected, and none is connected yet."""
 
     def target_returned(self, ret: TargetReturn) -> None:
-        """The one return of a target, before it is shown."""
+        """The only return of a target, before it is shown."""
 
     def job_ends(self, end: JobEnd) -> None:
-        """No further calls follow."""
+        """The last call for the job."""
 
 
 class JobRecorder(JobObserver, Protocol):
-    """The observer that keeps the job: what it was told is on disk when ``committed`` is done."""
+    """The observer that records the job on disk."""
 
     async def committed(self) -> None:
-        """Waits until everything so far is kept, or cannot be kept."""
+        """Return when all calls so far are on disk, or writing them has failed."""
 
 
 class Observers:
-    """All observers of one job: its recorder, which is waited for, then the others."""
+    """All observers of one job: the recorder, whose writes are awaited, then the others."""
 
     def __init__(self, recorder: JobRecorder | None, others: Sequence[JobObserver], redactor: Redactor) -> None:
         self._recorder = recorder
@@ -49,13 +49,13 @@ class Observers:
         self._exit_code = EXIT_OK
 
     async def job_begins(self, job: JobStart) -> None:
-        """Tell that the job begins; it is kept then."""
+        """Notify the observers of the job's begin; returns when it is recorded."""
         self._job = job
         self._tell(lambda each: each.job_begins(job))
         await self._committed()
 
     async def keep(self, result: TargetReturn) -> None:
-        """Have the record keep a return; the others are told of it by ``returned``."""
+        """Record a return before the other observers get it (by ``returned``)."""
         if self._recorder is None or result.left:
             return
         shown = redacted(result, self._redactor)
@@ -64,7 +64,7 @@ class Observers:
         await self._committed()
 
     async def returned(self, results: Sequence[TargetReturn]) -> None:
-        """Tell the returns of some targets; they are kept then. Targets that were left to themselves have none."""
+        """Notify the observers of these returns; returns when they are recorded. Detached targets have no return."""
         self._left = self._left or any(result.left for result in results)
         results = [result for result in results if not result.left]
         if not results:
@@ -80,9 +80,10 @@ class Observers:
         await self._committed()
 
     async def job_ends(self, stopped_with: int | None = None) -> None:
-        """Tell the end of the job, if it has begun; it is kept then. With targets that were left it is still running.
+        """Notify the observers of the end of the job, if it has begun; returns when it is recorded.
 
-        ``stopped_with``: the exit code of a job that was stopped. A job without all returns was stopped, too.
+        ``stopped_with``: the exit code of a job that was stopped. A job with missing returns counts as stopped, and one
+        with detached targets as running.
         """
         job = self._job
         if job is None:
@@ -114,7 +115,7 @@ class Observers:
 
 
 def redacted(result: TargetReturn, redactor: Redactor) -> TargetReturn:
-    """A return without secrets, as it is shown."""
+    """The return with secrets redacted, as it is shown."""
     version = redactor.version
     ret = result.hidden[1] if result.recorded and result.hidden is not None and result.hidden[0] == version else None
     if ret is None:
@@ -130,6 +131,6 @@ def redacted(result: TargetReturn, redactor: Redactor) -> TargetReturn:
 
 
 def _recorded(result: TargetReturn) -> tuple[object, ...]:
-    """What may still change in a return that was recorded: a batch check, later warnings, another known secret."""
+    """A key of what may change in a return after it was recorded: batch check, warnings, events, redacted secrets."""
     version = result.hidden[0] if result.hidden is not None else None
     return version, result.exit_code, result.retcode, result.check, len(result.warnings), len(result.events)

@@ -1,4 +1,4 @@
-"""Runs that have outlived the command that began them: their returns are collected from the targets."""
+"""Collects the returns of runs that have continued on targets without the command that began them."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ class Kind(Protocol):
     work: Work
 
     async def begin(self) -> tuple[Any, int]:
-        """Run it; the value and Salt's retcode. Raises FinishedError if it has run."""
+        """Run the job; returns the value and Salt's retcode. Raises FinishedError if the target has run it before."""
 
     def collected(self, value: Any, retcode: int) -> tuple[Any, int]:
-        """The same by the answer of the target."""
+        """The value and Salt's retcode of a run that the target kept; ``value`` is the target's answer."""
 
 
 class LeftError(TargetError):
-    """The run goes on on the target: there is no return yet."""
+    """The run continues on the target: there is no return yet."""
 
 
 class CutShortError(TargetError):
-    """A run that has not come to its end, since nobody answered its question, or it was killed."""
+    """The run ended early: its question was not answered, or it was killed."""
 
 
 async def online(kind: Kind) -> tuple[Any, int]:
-    """A run of this job that the target has begun, or finished, before is collected in place of another one.
+    """The value and Salt's retcode of the job: of a run that the target has begun before, else of a new run.
 
-    With ``Job.collects`` nothing is begun.
+    With ``Job.collects`` no run is begun. Raises TargetError and what the kind raises.
     """
     from pushsalt.session.handshake import FinishedError
 
@@ -50,7 +50,7 @@ async def online(kind: Kind) -> tuple[Any, int]:
         except CutShortError as exc:
             if job.collects:
                 raise
-            work.warnings.append(f"it is done again: {exc.message.removeprefix(f'{work.target.id}: ')}")
+            work.warnings.append(f"the job is run again: {exc.message.removeprefix(f'{work.target.id}: ')}")
             await work.end_collecting()
             work.begin_again()
             found = None
@@ -69,19 +69,19 @@ async def online(kind: Kind) -> tuple[Any, int]:
 
 
 def nothing_there(work: Work) -> TargetError:
-    """The error of a target that knows nothing of the job that is to be collected."""
+    """The error of a target that has no data of the job to collect."""
     return TargetError(
         "connection_lost",
-        f"{work.target.id}: nothing is kept there of the job {work.runner.jid}: it did not begin, or it was killed",
-        f"look at the target; `pushsalt jobs resume {work.runner.jid}` does the job there",
+        f"{work.target.id}: the target has no data of the job {work.runner.jid}: it did not begin, or it was killed",
+        f"look at the target; `pushsalt jobs resume {work.runner.jid}` runs the job there",
     )
 
 
 async def _collected(kind: Kind) -> tuple[Any, int] | None:
-    """What the target has kept of the job, and Salt's retcode; None when nothing is known of it there.
+    """The value and Salt's retcode of the job's run on the target; None if the target has no data of it.
 
-    Waits for the end of a run that is still under way. What is kept goes with ``work.end_collecting``. Raises
-    CutShortError, with the states so far in ``work.states``, and LeftError when the wait is ended before.
+    Waits for the end of the run. The target removes its data when ``work.end_collecting`` is called. Raises
+    CutShortError (the returns of the states so far are in ``work.states``), and LeftError if the wait was cancelled.
     """
     from pushsalt.session.survival import NotThereError
 
@@ -115,19 +115,19 @@ async def _collected(kind: Kind) -> tuple[Any, int] | None:
 
 
 def _explained(work: Work, exc: TargetError, session: Collector | None = None) -> TargetError:
-    """What an error says of the run: that it was cut short, or nothing, as when the target could not be asked."""
+    """The error with the class for what is known of the run: that it ended early, or that it may continue."""
     if session is not None and session.has_last_word:
         return CutShortError(exc.kind, exc.message, exc.hint) if exc.kind == "connection_lost" else exc
     if work.job.collects:
-        return LeftError(exc.kind, exc.message, f"{exc.hint}; the run may go on there")
+        return LeftError(exc.kind, exc.message, f"{exc.hint}; the run may continue there")
     return exc
 
 
 def still_at_work(work: Work) -> LeftError:
-    """The error of a wait that is ended before the run."""
+    """The error of a wait that was cancelled before the run ended."""
     count = len(work.states)
     return LeftError(
         "timeout",
-        f"{work.target.id}: still at work; {count} state{'' if count == 1 else 's'} had run",
-        f"it goes on there: `pushsalt jobs wait {work.runner.jid}` collects its return",
+        f"{work.target.id}: the run has not ended; {count} state{'' if count == 1 else 's'} had run",
+        f"it continues there: `pushsalt jobs wait {work.runner.jid}` collects its return",
     )

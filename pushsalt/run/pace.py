@@ -1,7 +1,7 @@
-"""Which targets may begin now: in order, so many at a time, and no two of one value at once. Pure.
+"""Decides which targets may begin: in order, a limited number at a time, no two with the same value at once. Pure.
 
-``Window`` is Salt's way of batches: whenever a target is done, the next one begins. ``batches`` makes groups, of which
-each is wholly done before the next one begins.
+``Window`` is Salt's batch mode: whenever a target is done, the next one begins. ``batches`` makes groups, each of which
+begins when the previous one is done.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 
 from pushsalt.errors import UsageError
 
-#: id -> values of which no two running targets may have the same
+#: id -> values that no two running targets may share
 Values = Mapping[str, Collection[str]]
 
 _SIZE: Final = re.compile(r"\s*(\d{1,9})(?:\.(\d{1,6}))?\s*(%?)\s*", re.ASCII)
@@ -26,7 +26,7 @@ class Size:
     """A number of targets, or a percentage of all: ``5``, ``25%``, ``2.5%``."""
 
     def __init__(self, text: str, flag: str, example: str) -> None:
-        """Raises UsageError, which names the flag, for anything else, 0 and more than 100 %."""
+        """Raises UsageError, which names the flag, for any other text, for 0, and for more than 100 %."""
         found = _SIZE.fullmatch(text)
         number = Fraction(f"{found[1]}.{found[2] or 0}") if found else Fraction(0)
         self.is_share = bool(found and found[3])
@@ -38,11 +38,11 @@ class Size:
         self._number = number / 100 if self.is_share else number
 
     def of(self, total: int) -> int:
-        """So many of ``total``, rounded down, at least 1: never more targets at a time than asked for. Salt: Batch."""
+        """The size as a number of targets of ``total``, rounded down, at least 1. Salt: Batch."""
         return max(1, int(self._number * total)) if self.is_share else int(self._number)
 
     def at_least(self, total: int) -> int:
-        """The smallest number that is at least this share of ``total``, at least 1."""
+        """The size as a number of targets of ``total``, rounded up, at least 1."""
         return max(1, ceil(self._number * total)) if self.is_share else int(self._number)
 
 
@@ -54,7 +54,7 @@ def parse_steps(text: str) -> list[Size]:
 
 
 class Window:
-    """The ids of a job that have not begun, and those that run."""
+    """The waiting and the running ids of a job."""
 
     def __init__(self, ids: Iterable[str], width: int, values: Values | None = None) -> None:
         """At most ``width`` run at a time, and no two of them share a value."""
@@ -62,7 +62,7 @@ class Window:
         self._queues: dict[frozenset[str], deque[tuple[int, str]]] = defaultdict(deque)
         for number, id in enumerate(ids):
             self._queues[frozenset(values.get(id, ()) if values else ())].append((number, id))
-        #: the first id of each queue that may begin, as far as is known; a blocked queue waits for one of its values
+        #: the first ids of queues that may be able to begin; a blocked queue waits until one of its values is free
         self._ready = [(queue[0][0], key) for key, queue in self._queues.items()]
         heapify(self._ready)
         self._blocked: dict[str, list[frozenset[str]]] = {}
@@ -71,7 +71,7 @@ class Window:
         self.waiting = sum(map(len, self._queues.values()))
 
     def next(self) -> str | None:
-        """The next id that may begin, which counts as running then; None if none may at present."""
+        """The next id that may begin; it counts as running from then on. None if no id may begin now."""
         if len(self._at_work) >= self._width:
             return None
         while self._ready:
@@ -89,7 +89,7 @@ class Window:
         return None
 
     def free(self, id: str) -> None:
-        """The id is done: others may take its place."""
+        """Declare the id done, so that others may begin."""
         key = self._at_work.pop(id)
         self._taken -= key
         for value in key:
@@ -97,7 +97,7 @@ class Window:
                 self._requeue(blocked)
 
     def rest(self) -> list[str]:
-        """The ids that did not begin, in order; they are taken out."""
+        """Remove and return the ids that did not begin, in order."""
         left = sorted(item for queue in self._queues.values() for item in queue)
         self._queues.clear()
         self._ready.clear()
@@ -112,9 +112,9 @@ class Window:
 
 
 def batches(ids: Sequence[str], sizes: Sequence[int], values: Values | None = None) -> list[list[str]]:
-    """The ids in batches of these sizes, the last of which repeats; no batch has two targets of one value.
+    """The ids in batches of these sizes; the last size repeats. No batch has two targets with the same value.
 
-    A batch is smaller than its size where there are not as many different values.
+    A batch is smaller than its size if there are not enough different values.
     """
     window = Window(ids, len(ids) + 1, values)
     found: list[list[str]] = []

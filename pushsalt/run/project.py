@@ -65,7 +65,7 @@ class Project(Trees):
         self.rosters = Rosters(config.opts)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._prepared = False
-        self.keeper: Keeper | None = None  # of a kept session
+        self.keeper: Keeper | None = None  # the keeper of a kept session; None without one
         self._hidden: set[int] = set()  # hashes of the cached pillars whose secrets are known to the redactor
         self.redactor.add_pillar({name: config.opts[name] for name in config.given if has_secrets(name)})
         for text in (*config.warnings, *self._unknown_options()):
@@ -145,7 +145,7 @@ class Project(Trees):
             execute=self.listed,
             detailed=detailed,
             transports=self._transports,
-            beside=self._may_be_used,
+            may_use=self._may_be_used,
             named_by=self.config.named_by,
             made=[self.roster(name) for name in self.config.rosters],
             vault=Vault(partial(vaultpassword.passwords, self.config.opts, os.environ), self.redactor.add_secrets),
@@ -156,7 +156,7 @@ class Project(Trees):
         return found
 
     def _may_be_used(self, path: Path, warnings: list[str]) -> bool:
-        """Whether a file that belongs to the inventory may be used; it must be trusted if the inventory was found."""
+        """Whether a file of the inventory may be used. If the inventory was found, not named, it must be trusted."""
         if not self.config.found:
             return True
         [inventory] = self.config.inventories
@@ -166,8 +166,8 @@ class Project(Trees):
         """The allowed values of `transport`."""
         from pushsalt import plugins
 
-        known = plugins.names("transport", plugins.folders("transport", self.config.opts))
-        return [name for name in known if name != "resource"]
+        names = plugins.names("transport", plugins.folders("transport", self.config.opts))
+        return [name for name in names if name != "resource"]
 
     @property
     def groups(self) -> Collection[str]:
@@ -416,7 +416,7 @@ class Project(Trees):
             self.resources.register(target.transport, target.id, manager_of(target))
 
     def is_kept(self, target: Target, pillar: dict[str, Any]) -> bool:
-        """Whether a compiled pillar equals the cached one that ``hide_kept`` has read; then its entry is renewed."""
+        """Whether a compiled pillar equals the cached one that ``hide_kept`` has read; if so, its time is updated."""
         return self.pillar_bank.renew(target.key, pillar)
 
     def remember_pillar(self, target: Target, pillar: dict[str, Any]) -> None:
@@ -436,7 +436,7 @@ class Project(Trees):
         return self.keeps_pillar and self.pillar_bank.written(target.key) is not None
 
     def hide_kept(self, target: Target) -> None:
-        """Add present and former secrets of the target's cached pillar to the redactor: its files may contain them."""
+        """Add current and former secrets of the target's cached pillar to the redactor: its files may contain them."""
         if not self.keeps_pillar:
             return
         bank, key = self.pillar_bank, target.key
@@ -475,7 +475,7 @@ class Project(Trees):
         return MineBank(self.config.cache_dir)
 
     def custom_archive(self, saltenv: str) -> Blob | None:
-        """The archive of users' own modules, or None; the file server is made only if it is needed to know."""
+        """The archive of users' own modules, or None; the file server is only opened if there may be any."""
         return self.custom(saltenv).archive if self._may_have_custom else None
 
     @cached_property

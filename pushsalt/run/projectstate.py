@@ -1,4 +1,4 @@
-"""What the record keeps of a project at the time of a job: its revision in git, the lock file, git remotes, runtime."""
+"""The state of a project for a job's record: its git revision, lock file, git remotes, and pushsalt's version."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Seconds for git to look at the working tree: a slow disk is not waited for.
+#: Time limit in seconds for git's look at the working tree, which a slow disk could delay.
 _PATIENCE: Final = 5.0
-#: Refs of a remote that are kept; one with more has them from those that its configuration names.
+#: Limit for the recorded refs of a remote; of a remote with more refs, those that its configuration names are used.
 _MOST_REFS: Final = 200
 
 
@@ -41,9 +41,9 @@ def project_state(project: Project) -> dict[str, Any]:
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What differs in a project since a job, for people."""
+    """The differences between two states of a project, as texts for people; ``before`` is that of the job."""
     if "version" not in before:
-        return ["how the project was then is not known: git took too long, or the job was stopped"]
+        return ["the state of the project at that time is unknown: git took too long, or the job was stopped"]
     found = []
     old, new = before.get("git") or {}, now.get("git") or {}
     if old.get("revision") != new.get("revision"):
@@ -53,9 +53,9 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         said = words[bool(old.get("dirty")), bool(new.get("dirty"))]
         found.append(f"the project {said} changes that are not committed (at {_short(new)})")
     if before.get("lock") != now.get("lock"):
-        found.append("pushsalt.lock is another; git remotes are taken at the revisions of the job")
+        found.append("pushsalt.lock has changed; git remotes are used at the revisions of the job")
     if before.get("runtime") != now.get("runtime"):
-        found.append(f"pushsalt itself is another ({before.get('version', 'unknown')}, now {now.get('version')})")
+        found.append(f"pushsalt has changed from {before.get('version', 'unknown')} to {now.get('version')}")
     return found
 
 
@@ -81,7 +81,7 @@ def lock_digest(config: Config) -> str:
 
 
 def revision_of(folder: Path) -> dict[str, Any] | None:
-    """``revision`` and ``dirty`` of the repository that a folder is in; None if it is in none, or git is not there."""
+    """``revision`` and ``dirty`` of the git repository of a folder; None if there is none, or git is missing."""
     folder = folder.resolve()
     if not any((place / ".git").exists() for place in (folder, *folder.parents)):
         return None
@@ -89,14 +89,14 @@ def revision_of(folder: Path) -> dict[str, Any] | None:
     from pushsalt.git.process import git_argv, run
 
     try:
-        # No program that the repository's own configuration names is run, filters of attributes among them.
+        # Programs that the repository's own configuration names, such as filters of attributes, must not be run.
         own = {"core.fsmonitor": "false", "core.hooksPath": "/dev/null"}
         words = git_argv("-C", str(folder), config=own)
         head = run([*words, "rev-parse", "--verify", "--quiet", "HEAD"], silence=_PATIENCE, total=_PATIENCE)
         if head.code:
             return None
         filters = _filters(words)
-        if any("=" in name for name in filters):  # no option of git can name it
+        if any("=" in name for name in filters):  # a name with "=" cannot be given by -c
             return {"revision": _text(head.out), "dirty": None}
         words = git_argv("-C", str(folder), config={**own, **filters})
         status = run([*words, "status", "--porcelain", "--ignore-submodules=all"], silence=_PATIENCE, total=_PATIENCE)
@@ -108,7 +108,7 @@ def revision_of(folder: Path) -> dict[str, Any] | None:
 
 
 def _filters(words: Sequence[str]) -> dict[str, str]:
-    """The configuration that turns each filter of the repository off."""
+    """The git configuration that disables each filter of the repository."""
     from pushsalt.git.process import run
 
     keys = r"^filter\..*\.(clean|smudge|process|required)$"
@@ -122,7 +122,7 @@ def _text(out: bytes) -> str:
 
 
 def _pins(project: Project) -> dict[str, dict[str, str]]:
-    """URL -> ref -> commit of the git remotes, as a lock file has them."""
+    """URL -> ref -> commit of the git remotes, as in a lock file."""
     from pushsalt.git.note import BRANCHES
     from pushsalt.git.project import configured
 

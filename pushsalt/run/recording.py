@@ -1,4 +1,4 @@
-"""What a plan file keeps of each target, recorded while the target is planned (pushsalt.planning.planfile)."""
+"""Records the data of each target for a plan file, while the target is planned (pushsalt.planning.planfile)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Recording:
     _sent: dict[str, Blob] = field(default_factory=dict)
 
     def answered(self, question: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
-        """Take note of an answer to a question of thin.wire."""
+        """Record the answer to a question of thin.wire."""
         if answer.get("error") is not None:
             return
         key = wire.file_key(str(question.get("url")), str(question.get("saltenv") or "base"))
@@ -58,7 +58,7 @@ class Recording:
     def finish(
         self, project: Project, target: Target, planned: Planned, forecast: Forecast, pillar: Any, custom: Blob | None
     ) -> dict[str, Any]:
-        """The target's entry in the plan file; reads what a run may need. Raises OSError."""
+        """The target's entry in the plan file. Reads the files that a run of the plan may need. Raises OSError."""
         fields = dict(planned.fields)
         self.files = {**fields["files"], **self.files}
         for key, entries in self.trees.items():
@@ -88,7 +88,7 @@ class Recording:
         return None if found is None else Blob(found.digest(), found.size, found.path, open=found.open)
 
     def _keep(self, digest: str, planned: Planned, found: Blob | None) -> None:
-        """Keep the bytes of a digest, from wherever they are; a file that has changed meanwhile is left out."""
+        """Store the bytes of a digest, from the run's blobs or from ``found``; a file that has changed is left out."""
         blob = planned.blobs[digest] if digest in planned.blobs else self._sent.get(digest, found)
         if blob is None:
             return
@@ -111,7 +111,7 @@ def _children(key: str, entries: Any) -> Iterator[tuple[str, str]]:
 
 
 def place(target: Target) -> str:
-    """A digest of where an id leads: address, login, way. A plan is for that place and no other of the same id."""
+    """A digest of the target's address, login and jump hosts: a plan must not run on another machine of the same id."""
     told: list[object] = [
         target.key,
         target.transport,

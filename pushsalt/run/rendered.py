@@ -1,4 +1,4 @@
-"""One target on the side of the command: sends its rendering to a render process, and answers that process's questions.
+"""The command's side of rendering one target: sends requests to a render process, and answers its questions.
 
 A question belongs to a request, and so to one target; the render process cannot name another. The questions are listed
 below, and each answer is about that target alone: a malicious template cannot reach data of other targets.
@@ -96,7 +96,7 @@ class RenderedTarget:
         self._pool: Pool = project.pool
         self._pillar: dict[str, Any] | None = None
 
-    # work ------------------------------------------------------------------------------------------------------------
+    # requests --------------------------------------------------------------------------------------------------------
 
     async def call(self, fun: str, args: list[Any], kwargs: dict[str, Any], *, plan: bool) -> Called:
         """Call a function of the controller. Raises StateError, FunctionError, TargetError."""
@@ -144,7 +144,7 @@ class RenderedTarget:
         return self._pillar
 
     async def after(self, returns: dict[str, Any]) -> None:
-        """Tell the render process the returns of the run that it planned."""
+        """Send the returns of a run to the render process that has planned it."""
         await self._work("done", returns=returns)
 
     def close(self) -> None:
@@ -339,11 +339,11 @@ class RenderedTarget:
 
     def _asked_git(self, question: dict[str, Any]) -> Any:
         remotes, do = self.project.remotes, question["do"]
-        known = self._git_remotes(remotes)
+        by_key = self._git_remotes(remotes)
         if do == "sync":
-            remotes.sync([known[key] for key in question["keys"] if key in known])
+            remotes.sync([by_key[key] for key in question["keys"] if key in by_key])
             return None
-        remote = known.get(str(question["key"]))
+        remote = by_key.get(str(question["key"]))
         if remote is None:
             raise StateError("a git remote that the configuration does not have")
         mirror = remotes.mirror(remote)

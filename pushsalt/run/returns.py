@@ -1,4 +1,4 @@
-"""The returners of a job: which there are, and waiting for them at its end."""
+"""Starts the delivery of a job's returns to returners, and waits for it at the end."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from pushsalt.delivery.delivery import Delivery
     from pushsalt.run.project import Project
 
-#: seconds for returners once the work was stopped; less than the command has then
+#: Seconds for returners after the job was stopped; less than the command has to end
 _WHEN_STOPPED: Final = 3.0
 _OPTIONS: Final = ("return", "event_return", "ext_job_cache")
 
 
 def open_delivery(project: Project, job: Job) -> Delivery | None:
-    """What sends the job's returns, if anything is to be sent, or was kept by a former command.
+    """The delivery of the job's returns; None if no returner is set and no spooled returns are left to send.
 
-    Raises UsageError for a returner that the command names and that is not there.
+    Raises UsageError for an unknown returner that the command names.
     """
     opts, options = project.config.opts, job.options
     cache_dir = project.config.cache_dir
@@ -39,7 +39,7 @@ def open_delivery(project: Project, job: Job) -> Delivery | None:
 
 
 async def finish(delivery: Delivery | None, project: Project, *, stopped: bool) -> None:
-    """Wait, for a bounded time, until all is sent or kept, and say what was not sent."""
+    """Wait a limited time until all returns are sent or spooled; warn of those that were not sent."""
     if delivery is None:
         return
     import asyncio

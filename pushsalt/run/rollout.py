@@ -1,10 +1,9 @@
-"""A job on its targets in batches: how many begin, when the next ones begin, and after how many failures none do.
+"""A job on its targets in batches: how many run at a time, when the next ones begin, which failures stop the rollout.
 
-``settle`` makes a ``Course`` of the options and the configuration; ``Rollout.returns`` follows it. Salt:
-``salt.cli.batch``.
+``settle`` makes a ``Course`` from options and configuration; ``Rollout.returns`` follows it. Salt: ``salt.cli.batch``.
 
-A job of one batch size has no batches with an end: when a target is done, the next one begins (as in Salt). Where
-something is to happen between batches (steps, a check, a question), each batch is done before the next one begins.
+With a single batch size, the next target begins whenever one is done (as in Salt). With several batch sizes, a batch
+check or a confirmation, the next batch begins when the previous one is done.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from pushsalt.run.stopping import Stopping
 
 log = logging.getLogger(__name__)
 
-#: Seconds within which the answer of a batch check must be good.
+#: Seconds within which a target must pass the batch check.
 CHECK_TIMEOUT: Final = 30.0
 #: Salt's ``batch_safe_size``
 SAFE_SIZE: Final = "8%"
-#: Error kinds of targets that were not reached, so that nothing can have gone wrong there.
+#: Error kinds of targets that were not reached, so that nothing was run there.
 UNREACHABLE: Final = frozenset(
     {
         "dns_failure",
@@ -48,10 +47,10 @@ _MAX_FAIL_HINT: Final = "for example --max-fail 1 (at the first) or --max-fail 1
 
 
 class Check(Protocol):
-    """Asks targets whether they are well (``pushsalt.run.batchcheck``)."""
+    """Calls a function on targets to check them (``pushsalt.run.batchcheck``)."""
 
     async def failures(self, ids: Sequence[str]) -> Mapping[str, str]:
-        """id -> what is wrong; those that are well are left out."""
+        """id -> reason, for the targets that did not pass."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +69,12 @@ class Course:
 
     batches: list[list[str]]
     width: int
-    #: values of which no two running targets may have the same
+    #: values that no two running targets may share
     values: Values | None = None
-    #: the batch size, where there is one
+    #: the batch size; None without batches
     size: int | None = None
     wait: float = 0.0
-    #: so many failures stop it, and the words of the limit; None: no limit
+    #: number of failures that stops the rollout (None: no limit), and the text of the limit
     most: int | None = None
     limit: str = ""
     ignore_unreachable: bool = False
@@ -94,7 +93,7 @@ class Course:
 
 
 def check_options(options: RolloutOptions) -> None:
-    """Raises UsageError for options that are wrong for any targets."""
+    """Raises UsageError for options that are invalid whatever the targets are."""
     for text, flag in ((options.batch, ""), (options.batch_safe_size, "--batch-safe-size")):
         if text is not None:
             parse_steps(text) if not flag else Size(text, flag, "for example --batch-safe-size 8%")
@@ -118,7 +117,7 @@ def settle(
     ids: Sequence[str],
     values_of: Callable[[Sequence[str], Sequence[str]], Values],
 ) -> Course:
-    """The course of a job on these ids; options that were not given are the configuration's (``opts``).
+    """The course of a job on these ids; the configuration (``opts``) has the defaults of the options.
 
     ``values_of``: grain keys, ids -> the values of each id. Raises UsageError.
     """
@@ -149,7 +148,7 @@ def settle(
 
 
 def _steps(options: JobOptions, opts: Mapping[str, Any], total: int) -> list[Size]:
-    """The batch sizes; empty without batches. Salt: ``batch`` and ``batch_safe_limit``."""
+    """The batch sizes; empty without batches. Raises UsageError. Salt: ``batch`` and ``batch_safe_limit``."""
     if options.batch is not None:
         return parse_steps(options.batch)
     configured = opts.get("batch")
@@ -189,7 +188,7 @@ def parse_call(text: str) -> Call:
 
 @dataclass
 class Tally:
-    """Counts what came back, against the course's limit. ``stopped`` says why no more targets begin, or is empty."""
+    """Counts returns and compares them with the course's limit. ``stopped``: why no more targets begin, or ""."""
 
     course: Course
     failed: int = 0
@@ -197,10 +196,10 @@ class Tally:
     changed: int = 0
     done: int = 0
     stopped: str = ""
-    #: of the batch so far: how many counted as failed, and of how many
+    #: failed and counted targets of the current batch
     _bad: int = 0
     _counted: int = 0
-    #: ids by what was wrong with them
+    #: ids of failed and unanswered targets
     bad: list[str] = field(default_factory=list)
 
     def batch_begins(self) -> None:
@@ -225,7 +224,7 @@ class Tally:
             self.stopped = f"{self.words()} ({self.course.limit})"
 
     def batch_ends(self) -> None:
-        """Without a limit, a batch whose targets all failed ends a rollout with further batches. Ansible: the same."""
+        """Without a limit, stop the rollout after a batch whose targets all failed, as Ansible does."""
         if self.course.most is None and self._counted and self._bad == self._counted and not self.stopped:
             which = f"all {self._counted} targets" if self._counted > 1 else "the only target"
             self.stopped = f"{which} of a batch failed or gave no answer"
@@ -241,7 +240,7 @@ class Tally:
 
 
 class Rollout:
-    """One job on its targets, by a course."""
+    """Runs a job on its targets, by a course."""
 
     def __init__(
         self,
@@ -252,7 +251,7 @@ class Rollout:
         check: Check | None = None,
         tell: Tell | None = None,
     ) -> None:
-        """``tell`` is given returns, some at a time, and waited for, before they are yielded and reported."""
+        """``tell`` is awaited with each list of returns before they are yielded and reported."""
         self._course = course
         self._run_one = run_one
         self._reporter = reporter
@@ -260,11 +259,11 @@ class Rollout:
         self._check = check
         self._tell = tell
         self.tally = Tally(course)
-        #: a person did not want to go on
+        #: the operator has declined to go on
         self._declined = False
 
     async def returns(self) -> AsyncGenerator[TargetReturn, None]:
-        """Yield the one return of each target: of those that began when they are done, then of all others."""
+        """Yield the return of each target: as the started ones finish, then those that did not begin."""
         course, left = self._course, []
         number = 0
         for number, ids in enumerate(course.batches, 1):
@@ -285,7 +284,7 @@ class Rollout:
             yield result
 
     async def _told(self, results: list[TargetReturn]) -> list[TargetReturn]:
-        """The returns, after others were told of them."""
+        """The returns, after ``tell`` and the reporter got them."""
         if self._tell is not None and results:
             await self._tell(results)
         for result in results:
@@ -320,7 +319,7 @@ class Rollout:
             tally.batch_ends()
 
     async def _checked(self, held: list[TargetReturn]) -> list[TargetReturn]:
-        """The returns, with what the batch check has to say of their targets."""
+        """The returns; those of targets that do not pass the batch check are failed, with the reason."""
         if not held or self._check is None:
             return held
         wrong = await self._or_stopped(self._check.failures([result.id for result in held]))
@@ -334,7 +333,7 @@ class Rollout:
         ]
 
     async def _between(self, number: int) -> None:
-        """What happens between a batch and the next one."""
+        """Wait, or ask for confirmation, between a batch and the next one."""
         course, tally = self._course, self.tally
         if course.wait:
             self._reporter.batch_waits(course.wait)
@@ -353,7 +352,7 @@ class Rollout:
             self._declined = not await self._or_stopped(self._reporter.go_on(done))
 
     async def _or_stopped(self, work: Awaitable[Any]) -> Any:
-        """The result of this work; None if the job is stopped meanwhile."""
+        """The result of an awaitable, which is cancelled if the job is stopped; then None."""
         task = asyncio.ensure_future(work)
         stopper = asyncio.create_task(self._stop.wait())
         try:
@@ -373,17 +372,17 @@ class Rollout:
         if self._stop.is_set():
             return [failure(id, asyncio.CancelledError()) for id in ids]
         if tally.stopped:
-            why, hint = tally.stopped, "find out what is wrong with those; then run it on the targets that are left"
+            why, hint = tally.stopped, "correct the failures, then run it on the remaining targets"
             code = EXIT_FAILED if tally.failed else EXIT_NO_ANSWER
         else:
-            why, hint, code = "the operator did not go on", "run it on the targets that are left", EXIT_NO_ANSWER
+            why, hint, code = "the operator did not go on", "run it on the remaining targets", EXIT_NO_ANSWER
         were = "was" if len(ids) == 1 else "were"
         self._reporter.warning(None, f"the rollout was stopped: {why}; {_targets(len(ids))} {were} not begun")
         return [not_begun(id, why, hint, code) for id in ids]
 
 
 def has_changes(result: TargetReturn) -> bool:
-    """Whether a state changed something, or would."""
+    """Whether a state has made changes, or would make some."""
     if result.shape != "states" or not isinstance(result.ret, dict):
         return False
     return any(

@@ -1,4 +1,4 @@
-"""Shared by all targets of a job: threads, connections, files to copy."""
+"""What the targets of a job share: threads, connections, files to copy."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Runner:
         kept: KeptConnections | None = None,
         on_value: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
-        """``alone``: the job has one target, whose log lines need no prefix. ``within``: it belongs to another job that
-        is not done, and uses what that one has. ``kept``: connections that several jobs use. ``on_value`` is awaited
-        when a target has returned, before what it keeps of the job is given up there.
+        """``alone``: the job has one target, whose log lines need no prefix. ``within``: the job belongs to a
+        running job; file snapshots and secrets are not read again for it. ``kept``: connections that several jobs use.
+        ``on_value`` is awaited with the name of a target that has returned, before the target removes its return.
         """
         self.alone = alone
         self.project = project
@@ -58,15 +58,15 @@ class Runner:
         self.stopping = Stopping()
         #: JID -> ids of targets that keep its return
         self.kept: dict[str, list[str]] = {}
-        #: answers the questions of an orchestration, of its own session on the controller
+        #: answers the questions of an orchestration's session, which is on the controller
         self.steps: Callable[[str, list[Any], dict[str, Any]], Awaitable[Any]] | None = None
-        #: of an orchestration that goes on: returns of the run before, by tag; those states are not run again
+        #: tag -> return in the previous run of a resumed orchestration; these states are not run again
         self.done: dict[str, Any] = {}
-        #: is told of each return of a state: id, tag, return
+        #: called with each return of a state: (id, tag, return)
         self.on_state: Callable[[str, str, dict[str, Any]], None] | None = None
-        #: is told of each event that a target sends: id, tag, data, whether it is that of a ``fire_event``
+        #: called with each event from a target: (id, tag, data, whether it comes from ``fire_event``)
         self.on_event: Callable[[str, str, Any, bool], None] | None = None
-        #: records a return before its target forgets it
+        #: records a return before the target removes it
         self.keep: Callable[[TargetReturn], Awaitable[None]] = _keep_nothing
         self.on_value = on_value
         self._kept = kept
@@ -83,7 +83,7 @@ class Runner:
         return await self._in_pool("pushsalt", function)
 
     async def answer_in_thread(self, function: Callable[[], Result]) -> Result:
-        """Run a function that answers a question, in threads of its own: all others may wait for targets that ask."""
+        """Run a function that answers a question, in a separate pool: all threads of the other may wait for answers."""
         return await self._in_pool("pushsalt-answers", function)
 
     async def _in_pool(self, name: str, function: Callable[[], Result]) -> Result:
@@ -183,7 +183,7 @@ class Runner:
 
 
 async def _keep_nothing(result: TargetReturn) -> None:
-    """The job has no record."""
+    """``Runner.keep`` for a job without record."""
 
 
 def connect_options(project: Project, job: Job) -> transport.ConnectOptions:
@@ -194,7 +194,7 @@ def connect_options(project: Project, job: Job) -> transport.ConnectOptions:
         ssh_config=_ssh_config(opts["ssh_config_file"]) if "ssh_config_file" in project.config.given else None,
         inventory=project.reachable,
         plugin_folders=folders("transport", opts),
-        keeper=project.keeper if job.kind != "wait" else None,  # which asks whether it can be logged in to
+        keeper=project.keeper if job.kind != "wait" else None,  # `wait` must make a new login
         **{name: opts[name] for name in ("connect_timeout", "keepalive_interval", "keepalive_count") if opts.get(name)},
     )
 
@@ -204,7 +204,7 @@ def _ssh_config(given: str) -> tuple[Path, ...]:
 
 
 async def close_connecting(options: transport.ConnectOptions) -> None:
-    """Close what the connections of a command share."""
+    """Close the objects that a command's connections share."""
     await transport.close_all(options)
     if "resource" in options.shared:
         from pushsalt.transport import resource

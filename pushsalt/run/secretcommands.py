@@ -15,10 +15,10 @@ from typing import Final
 from pushsalt.errors import TargetError
 from pushsalt.programs import bounded
 
-#: Seconds for one command: it may ask on the terminal to unlock a password store.
+#: Time limit in seconds for one command, which may ask on the terminal to unlock a password store.
 SECONDS: Final = 120.0
 _MOST: Final = 65536
-#: Ids without special meaning to any program, also where the operator's command is run by a shell.
+#: Ids that have no special meaning for any program, nor for a shell in the operator's command.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@-]*")
 
 
@@ -69,7 +69,7 @@ class SecretCommands:
         try:
             return first.decode("utf-8")
         except UnicodeDecodeError:
-            raise TargetError("secret_unavailable", f"{words[0]} printed what is not UTF-8", by_hand) from None
+            raise TargetError("secret_unavailable", f"{words[0]} printed text that is not UTF-8", by_hand) from None
 
 
 def _filled(word: str, id: str) -> str:

@@ -145,21 +145,21 @@ class Secrets:
 
     def has(self, target: Target) -> bool:
         """Whether ``ready`` has to fetch values; that may take long, and needs a thread."""
-        known = self._project.inventory.targets
+        targets = self._project.inventory.targets
         names = [target.manager, *target.jump] if target.manager else target.jump
-        way = [known[name] for name in names if name in known]
+        way = [targets[name] for name in names if name in targets]
         return bool(self._options) or any(_has_marks(each) for each in (target, *way)) or any(each.jump for each in way)
 
     def ready(self, target: Target) -> Target:
         """The target with its values, after those of its manager and jump hosts were fetched. Raises TargetError."""
         self._fill(self._options, target.id)
-        known = self._project.inventory.targets
+        targets = self._project.inventory.targets
         for name in (*target.jump, *([target.manager] if target.manager else [])):
-            if name in known:
-                self.filled(known[name])
-                for way in known[name].jump:
-                    if way in known:
-                        self.filled(known[way])
+            if name in targets:
+                self.filled(targets[name])
+                for way in targets[name].jump:
+                    if way in targets:
+                        self.filled(targets[way])
         return self.filled(target)
 
     def filled(self, target: Target) -> Target:

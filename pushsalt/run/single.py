@@ -41,7 +41,7 @@ async def run_on(runner: Runner, target: Target, id: str) -> TargetReturn:
     runner.stopping.works[id] = work
     try:
         result = await _returned(work)
-        if work.is_kept:  # by the target, until the session ends
+        if work.is_kept:  # the target keeps the return until the session ends
             with contextlib.suppress(asyncio.CancelledError):
                 await runner.keep(result)
     finally:
@@ -54,12 +54,12 @@ async def run_on(runner: Runner, target: Target, id: str) -> TargetReturn:
 
 
 async def _returned(work: Work) -> TargetReturn:
-    """The return of the target; the session and the connection are still there."""
+    """The return of the target; session and connection are still open."""
     try:
         result = await _Run(work).go()
     except (Exception, SystemExit) as exc:
         result = failure(work.name, exc)
-        if getattr(exc, "kind", "") == "excess":  # else its data would stay in memory until the command ends
+        if getattr(exc, "kind", "") == "excess":  # free the memory of the target's data
             work.states.clear()
             work.events.clear()
         elif work.states and result.shape == "error":
@@ -144,7 +144,7 @@ class _Run:
         return result
 
     async def _within_time(self) -> tuple[Any, int]:
-        """The value and Salt's retcode, in the job's time."""
+        """The value and Salt's retcode, within the job's time limit. Raises TargetError after it."""
         work, kind = self._work, self._kind
         kind.check(ChainMap(dict(work.target.minion_opts), work.project.config.opts))
         if work.options.timeout is not None:
@@ -167,7 +167,7 @@ class _Run:
             ) from None
 
     async def _waited(self, kind: Kind, seconds: float) -> tuple[Any, int]:
-        """What was kept; LeftError if it does not end in so many seconds."""
+        """The result of a job that only collects; raises LeftError if the run does not end within ``seconds``."""
         task = asyncio.ensure_future(kind.online())
         try:
             await asyncio.wait({task}, timeout=seconds)

@@ -1,7 +1,8 @@
 """How a job is stopped, in two steps.
 
-First no further target begins, and where states run, the one under way ends and those after it are returned as not run;
-targets in any other step are cancelled. The second step cancels all, which kills what runs on the targets.
+After the first step no further target begins. On targets that run states, the running state ends, and those after it
+are returned as not run; other targets are cancelled. The second step cancels all targets, which kills the processes
+there.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from typing import Protocol
 
 
 class Ending(Protocol):
-    """A target's part of a job that may be ended."""
+    """The part of ``pushsalt.run.work.Work`` that stopping uses."""
 
     def stop_softly(self) -> bool:
-        """Have the states end before the next; whether any are under way."""
+        """End the run of states after the running one; returns whether states were running."""
 
 
 class Stopping:
-    """``requested`` is set by the first step, ``at_once`` by the second. ``works``: the running parts, by target."""
+    """The first step sets ``requested``, the second ``at_once``. ``works``: id -> work of a running target."""
 
     def __init__(self, requested: asyncio.Event | None = None) -> None:
         self.requested = requested or asyncio.Event()
@@ -29,20 +30,20 @@ class Stopping:
 
     @property
     def is_ending(self) -> bool:
-        """Whether states are still under way that the first step lets end."""
+        """Whether running states still delay the end of the first step."""
         return not self.at_once.is_set() and bool(self._ending & self.works.keys())
 
     def request(self) -> None:
-        """The first step."""
+        """Take the first step."""
         self.requested.set()
 
     def stop(self) -> None:
-        """Both steps."""
+        """Take both steps."""
         self.requested.set()
         self.at_once.set()
 
     def cancel(self, running: Mapping[asyncio.Task[object], str]) -> None:
-        """Do the step that was requested last to these tasks, which are named by their targets."""
+        """Carry out the last requested step for these tasks; ``running``: task -> id."""
         for task, id in running.items():
             work = self.works.get(id)
             if not self.at_once.is_set() and work is not None and work.stop_softly():

@@ -1,4 +1,4 @@
-"""Waits until a target can be logged in to, or was restarted: ``pushsalt wait``."""
+"""``pushsalt wait``: waits until a login on a target succeeds, or the target was restarted."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from pushsalt.session.survival import PASSING
 if TYPE_CHECKING:
     from pushsalt.run.work import Work
 
-#: Seconds that are waited unless the command says so, and between two attempts.
+#: The default of the time limit, and the pause between two attempts, in seconds.
 USUAL: Final = 300.0
 PAUSE: Final = 1.0
-#: Seconds that one attempt may take once it is connected.
+#: Time limit in seconds for one attempt, after it is connected.
 ATTEMPT: Final = 20.0
-#: Ticks in a second of the times in /proc.
+#: Clock ticks per second of times in /proc.
 _TICKS: Final = 100
-#: A machine of which the first process is younger than the wait, with this margin, was restarted since.
+#: Margin in seconds: a machine whose first process is younger than the wait by more than this was restarted.
 _MARGIN: Final = 2.0
 _LOOK: Final = "cat /proc/sys/kernel/random/boot_id /proc/uptime /proc/1/stat 2>/dev/null || uptime"
 
 
 async def wait_for(work: Work, what: str, seconds: float) -> dict[str, Any]:
-    """Wait until the target can be logged in to (``ssh``), or was restarted (``reboot``), for so many seconds.
+    """Wait at most ``seconds`` until a login succeeds (``ssh``), or the target was restarted (``reboot``).
 
-    A restart is seen by another boot id, by a first process that is younger than the wait, or when a target answers
-    that did not answer at first. Raises TargetError.
+    A restart is detected by a new boot id, by a first process that is younger than the wait, or if the target did not
+    answer at first. Raises TargetError.
     """
     began = time.monotonic()
     first: str | None = None
@@ -53,7 +53,7 @@ async def wait_for(work: Work, what: str, seconds: float) -> dict[str, Any]:
 
 
 async def _boot(work: Work, began: float) -> tuple[str, bool]:
-    """A text that is another one after each restart, and whether the machine was restarted since ``began``."""
+    """(a text that changes with each restart, whether the machine was restarted since ``began``)."""
     from pushsalt.session import raw
 
     connection = await work.connect_again()
@@ -65,7 +65,7 @@ async def _boot(work: Work, began: float) -> tuple[str, bool]:
     try:
         ticks = int(lines[2].rpartition(")")[2].split()[19])
         age = float(lines[1].split()[0]) - ticks / _TICKS
-    except (IndexError, ValueError):  # no Linux
+    except (IndexError, ValueError):  # not Linux
         return found["stdout"], False
     return lines[0], age < time.monotonic() - began + _MARGIN
 

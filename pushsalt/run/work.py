@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Log lines of the level error that are held back until the return, which may repeat them.
+#: Limit for the error log lines that are delayed until the return is known, which may repeat them.
 LOGGED: Final = 500
 
 
@@ -60,27 +60,27 @@ class Work:
         #: tag -> notes for a plan (thin.detail)
         self.details: dict[str, Any] = {}
         self.events: list[dict[str, Any]] = []
-        #: of a dry run for a plan, once it has ended
+        #: the result of a dry run for a plan
         self.forecast: Forecast | None = None
-        #: in place of ``answers()``, while a plan is run
+        #: answers questions in place of ``answers()`` while a plan is run
         self.kept_answers: Serve | None = None
         self.total = 0
         self._returned = False
-        #: a function call was sent to the target
+        #: whether a function call was sent to the target
         self.sent = False
         self.warnings: list[str] = []
-        #: JIDs of runs whose returns are kept on the target
+        #: JIDs of earlier runs whose returns the target keeps
         self.kept: list[str] = []
-        #: the run was left to itself: it has no return yet
+        #: whether the run continues on the target without this command (``--detach``), and has no return yet
         self.left = False
         self._began = asyncio.Event()
-        #: errors that the target has logged, held back until the return is known
+        #: error log lines of the target that are delayed until the return is known
         self._logged: list[str] = []
         self.discovery = Discovery(self.project, target, runner.in_thread)
         self._rendered: RenderedTarget | None = None
         self._answers: Answers | None = None
         self._ends: float | None = None
-        #: mine functions that are called with the job, and futures of their values
+        #: (mine functions that are called with the job, futures of their values)
         self.mined: tuple[list[mine.MineFunction], list[asyncio.Future[Any]]] = ([], [])
 
     @contextmanager
@@ -126,7 +126,7 @@ class Work:
 
     async def start(self, *, grains: bool, lock: bool, modules: bool, clean: bool, survives: bool = False) -> Start:
         """The parameters of a session. ``grains``: request grains; ``lock``: take the lock; ``modules``: send users'
-        own modules; ``clean``: remove pushsalt's files from the target; ``survives``: the run goes on without a
+        own modules; ``clean``: remove pushsalt's files from the target; ``survives``: the run continues without a
         connection."""
         from pushsalt.session.start import Start
 
@@ -155,18 +155,18 @@ class Work:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the target keeps the run until the session ends."""
+        """Whether the target stores the run's data until the session ends."""
         return self._collector is not None or (self.session is not None and self.session.survives)
 
     async def connect(self) -> transport.Connection:
-        """Return the connection; connect first if there is none."""
+        """The connection, which is opened on the first call. Raises TargetError."""
         if self._connection is None:
             with self.phase("connect"):
                 self._connection = await self.runner.connect(self.target)
         return self._connection
 
     async def connect_again(self) -> transport.Connection:
-        """A new connection in place of one that broke."""
+        """A new connection in place of one that broke. Raises TargetError."""
         broken, self._connection = self._connection, None
         if broken is not None:
             await transport.disconnect(broken)
@@ -174,7 +174,7 @@ class Work:
         return self._connection
 
     async def collector(self, start: Start) -> Collector:
-        """A session that collects what an earlier process has begun."""
+        """A session that collects a run which an earlier process has begun. Raises TargetError."""
         from pushsalt.session.collecting import Collector
         from pushsalt.session.survival import Reconnect
 
@@ -194,7 +194,7 @@ class Work:
         return self._collector
 
     async def end_collecting(self) -> None:
-        """End the session of ``collector``: what the target has kept goes, if its end has come."""
+        """End the session of ``collector``; the target removes the run's data if the run has ended."""
         collector, self._collector = self._collector, None
         if collector is not None:
             await collector.close()
@@ -290,9 +290,9 @@ class Work:
     # managed resources -----------------------------------------------------------------------------------------------
 
     def lock_request(self) -> LockRequest:
-        """The lock to request. A resource that its manager serves has its own lock there.
+        """The lock to request. A resource that is served by its manager's runtime has a lock of its own there.
 
-        So have ids with the transport local, as Salt's minions on one machine have.
+        Ids with the transport ``local`` have one each, too, like several minions of Salt on one machine.
         """
         from pushsalt.session.start import LockRequest
 
@@ -315,7 +315,7 @@ class Work:
         return await self.discovery.discover(self.session, self.discovery.declared_in(pillar))
 
     def stop_softly(self) -> bool:
-        """Have the states end before the next; whether any are under way."""
+        """End the run of states after the running one; returns whether states were running."""
         if self.session is None or not self.total or self._returned:
             return False
         self.session.stop()
@@ -345,28 +345,28 @@ class Work:
         return {**plan.disabled, **self.states}
 
     def backups(self) -> dict[str, Any]:
-        """The field of the message ``run`` that has files kept for an undo, if they are to be."""
+        """The field of the message ``run`` that requests backups of files for an undo; empty if none are wanted."""
         return {"backups": True} if self.options.backups or self.opts().get("backups") else {}
 
     async def until_left(self, session: Session, run: Coroutine[Any, Any, Any], has_begun: Callable[[], bool]) -> Any:
-        """The value of a run; with ``--detach`` None, and ``left``, once it needs this command no more."""
+        """The value of a run. With ``--detach``: None, and ``left`` is True, as soon as the run can go on by itself."""
         if not self.options.detach:
             return await run
         from pushsalt.run import leaving
 
-        text = "it cannot be left: nothing can be kept there; its end is waited for"
+        text = "--detach has no effect: the target cannot continue the run by itself; waiting for its end"
         cannot = partial(self.reporter.warning, self.name, text)
         self.left, value = await leaving.until_left(session, run, has_begun, cannot)
         return value
 
     def begin_again(self) -> None:
-        """Forget the returns of a run before the one that counts."""
+        """Discard the data of an earlier run, before the job is run again."""
         self.states.clear()
         self.details.clear()
         self.events.clear()
 
     async def keep_mine(self) -> None:
-        """Store the values of the mine functions; the target's return is complete before."""
+        """Store the values of the mine functions; the target's return is not delayed by it."""
         try:
             with self.phase("mine"):
                 values = await mine.collect(self.target, *self.mined)
@@ -374,7 +374,7 @@ class Work:
         except asyncio.CancelledError:
             log.debug("%s: stopped: its mine values were not updated", self.target.id)
 
-    # what the target says meanwhile ----------------------------------------------------------------------------------
+    # events from the target ------------------------------------------------------------------------------------------
 
     def _event(self, message: dict[str, Any]) -> None:
         kind = message.get("k")
@@ -407,11 +407,11 @@ class Work:
                 number = level if isinstance(level, int) else logging.WARNING
                 log.log(number, "%s", text, extra={"target": self.target.id})
         elif kind == "lost":
-            text = f"{message['why'].removeprefix(f'{self.target.id}: ')}: the run goes on there"
+            text = f"{message['why'].removeprefix(f'{self.target.id}: ')}: the run continues there"
             self.reporter.warning(self.name, f"{text}; connecting again for {message['seconds']:g} s")
         elif kind == "resumed":
-            text = f"the connection was lost in mid-run and made again after {message['seconds']:.0f} s"
-            self.warnings.append(f"{text}; nothing of the run is missing")
+            text = f"the connection was lost during the run and restored after {message['seconds']:.0f} s"
+            self.warnings.append(f"{text}; no return is missing")
         elif kind == "kept":
             self.kept = message["jids"]
         elif kind == "waiting":
@@ -430,14 +430,14 @@ class Work:
                 await transport.disconnect(self._connection)
 
     def settle(self, *, said: bool) -> None:
-        """Log the errors that were held back, unless ``said``: the return has them. Called when the return is known or
-        there will be none."""
+        """Called when the return is known, or there will be none: log the delayed errors unless ``said``, that is, the
+        return contains them."""
         held, self._logged = self._logged, []
         for text in held if not said else ():
             log.error("%s", text, extra={"target": self.target.id})
 
     def _fired(self, name: Any, ret: dict[str, Any]) -> None:
-        """Keep the event of a state with ``fire_event``: True, or a text for the tag. Salt: State.event."""
+        """Handle the event of a state with ``fire_event: name`` (True, or the end of the tag). Salt: State.event."""
         last = name if isinstance(name, str) else str(ret.get("name"))
         self._kept(f"salt/state_result/{self.runner.jid}/{self.target.id}/{last}", {"ret": ret}, by_state=True)
 
@@ -466,7 +466,7 @@ class Work:
         return answer
 
     async def _asked_target(self) -> RenderedTarget:
-        """The rendered target for a question; made here if the job is a plain call, which has not requested grains."""
+        """The rendered target for a question; a plain call has not requested grains, so it is made here."""
         if self._rendered is None:
             assert self.session is not None
             self.render(await self.session.grains())
@@ -479,9 +479,9 @@ class Work:
 
 
 def _options(job: Job) -> JobOptions:
-    """The job's options, with those that are given as arguments of a state function over them.
+    """The job's options, overridden by arguments of the state function (``pillar``, ``saltenv`` …).
 
-    The templates and the modules of the run see the same pillar and environment as the states do.
+    So templates and modules of the run have the same pillar and environment as the states.
     """
     said: dict[str, Any] = {}
     if job.fun.startswith("state."):

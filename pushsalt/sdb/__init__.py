@@ -28,7 +28,7 @@ MAX_BYTES = 1024 * 1024
 class Trouble(Exception):
     """A driver cannot answer: message and hint.
 
-    ``down``: other requests to this profile would fail too.
+    ``down``: whether other requests to this profile would fail too.
     """
 
     def __init__(self, message: str, hint: str, *, down: bool = False) -> None:

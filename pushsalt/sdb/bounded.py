@@ -12,8 +12,7 @@ Result = TypeVar("Result")
 
 
 def within(limit: float, call: Callable[[], Result], what: str, hint: str) -> Result:
-    """The result of ``call``. Raises what it raises, or Trouble after ``limit`` seconds; the call is not stopped
-    then."""
+    """The result of ``call``. Raises what it raises, or Trouble after ``limit`` seconds; then the call continues."""
     results: list[Result] = []
     raised: list[BaseException] = []
 

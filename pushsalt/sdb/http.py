@@ -1,7 +1,7 @@
-"""HTTP for drivers: limits size and time of an answer, and only contacts the host of the URL.
+"""HTTP for drivers: limits the size and time of an answer, and only contacts the host of the URL.
 
-Certificates are verified unless ``verify`` is false; a path is a file of authorities. Only redirects to the same host
-are followed, since requests contain credentials.
+Certificates are verified unless ``verify`` is false; a path is a file with certificates of authorities. Only redirects
+to the same host are followed, since requests contain credentials.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _REDIRECTS: Final = 3
 
 
 class Answer(NamedTuple):
-    """``status`` is HTTP's."""
+    """``status`` is the HTTP status code."""
 
     status: int
     data: bytes
@@ -37,7 +37,7 @@ def request(
     limit: float,
     verify: Any = True,
 ) -> Answer:
-    """Send a request; returns the answer of any status. Raises Trouble without an answer."""
+    """Send a request; returns the answer, whatever its status. Raises Trouble if there is none."""
     shown = without_password(url)
     hint = "is the server up, and the URL right?"
     opener = _opener(verify)
@@ -67,13 +67,13 @@ def request(
 
 
 def without_password(url: str) -> str:
-    """A URL to be shown: no user, password, query or fragment."""
+    """A URL for messages: without user, password, query and fragment."""
     parts = urllib.parse.urlsplit(url)
     return urllib.parse.urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment=""))
 
 
 def checked(url: object, what: str) -> str:
-    """A URL that may be asked. Raises Trouble for any other."""
+    """The URL, if it is an http or https URL. Raises Trouble for any other."""
     text = str(url or "")
     try:
         parts = urllib.parse.urlsplit(text)
@@ -97,7 +97,7 @@ def _opener(verify: Any) -> urllib.request.OpenerDirector:
         raise Trouble(f"the authorities in {verify} cannot be read: {exc}", "correct `verify`") from None
     if verify is False:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    opener = urllib.request.OpenerDirector()  # build_opener would open files and ftp too
+    opener = urllib.request.OpenerDirector()  # build_opener would add handlers for file: and ftp:
     opener.add_handler(urllib.request.ProxyHandler())
     opener.add_handler(urllib.request.HTTPHandler())
     opener.add_handler(urllib.request.HTTPSHandler(context=context))

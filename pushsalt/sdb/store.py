@@ -34,7 +34,7 @@ _NEEDS_PROFILE: Final = "SDB uri must have a profile name as a first part of the
 
 
 class _Failed:
-    """An answer that was none, and when."""
+    """A failed request: its error, and its time."""
 
     def __init__(self, message: str, hint: str) -> None:
         self.message, self.hint = message, hint
@@ -42,7 +42,7 @@ class _Failed:
 
 
 class Sdb:
-    """The profiles of one configuration. All threads may use it at once."""
+    """The profiles of one configuration, and the values that were read. Thread-safe."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Sdb:
         self.forget()
 
     def forget(self) -> None:
-        """A new job begins: values are asked for again."""
+        """Forget the values, since a new job begins."""
         self._kept: dict[str, Any] = {}
         self._down: dict[str, _Failed] = {}
         self._profiles: dict[str, dict[str, Any]] = {}
@@ -78,9 +78,9 @@ class Sdb:
     # Salt's functions ------------------------------------------------------------------------------------------------
 
     def get(self, uri: Any, strict: bool = False) -> Any:
-        """The value, None where the driver has none. What is no URI of a profile is its own answer.
+        """The value of a URI; None if the driver has none. Any other ``uri`` is returned unchanged.
 
-        That is a FunctionError if ``strict``. Raises TargetError when the driver cannot answer.
+        If ``strict``, it raises FunctionError instead. Raises TargetError if the driver cannot answer.
         """
         missing = self._missing(uri)
         if missing is None:
@@ -90,19 +90,21 @@ class Sdb:
         return uri
 
     def set(self, uri: Any, value: Any) -> Any:
-        """Set a value; returns the driver's result, False for a text that is no URI of a profile. Raises TargetError,
-        FunctionError."""
+        """Set a value; returns the driver's result, or False for a text that is not a URI of a profile.
+
+        Raises TargetError, FunctionError.
+        """
         if self._missing(uri) is not None:
             return False
         self._hide(value)
         return self._changed(uri, "set", value)
 
     def delete(self, uri: Any) -> Any:
-        """As ``set``."""
+        """Delete a value; returns and raises as ``set`` does."""
         return False if self._missing(uri) is not None else self._changed(uri, "delete")
 
     def get_or_set_hash(self, uri: Any, length: int = 8, chars: str = CHARS) -> Any:
-        """The value; if there is none, a random text, which is set. Concurrent targets get the same one."""
+        """The value of a URI; if there is none, a random text is set and returned, the same for concurrent targets."""
         missing = self._missing(uri)
         if missing is not None:
             return uri if is_uri(uri) else False
@@ -114,7 +116,7 @@ class Sdb:
             self.set(uri, made)
             return made
 
-    # what configuration and inventory have ----------------------------------------------------------------------------
+    # URIs of configuration and inventory ------------------------------------------------------------------------------
 
     def value(self, uri: str) -> Any:
         """The value of a URI that must have one. Raises TargetError."""
@@ -127,17 +129,17 @@ class Sdb:
             raise _unavailable(f"{uri}: the configuration has no sdb profile {profile!r}", hint)
         found = copy.deepcopy(self._value(uri))
         if found is None:
-            raise _unavailable(f"{uri}: there is no value", "set it where the driver looks, or correct the URI")
+            raise _unavailable(f"{uri}: there is no value", "set the value in the store, or correct the URI")
         return found
 
     def resolve(self, value: Any) -> Any:
         """``value`` with the values in place of all URIs in it. Raises TargetError."""
         return replaced(value, is_uri, self.value)
 
-    # asking ----------------------------------------------------------------------------------------------------------
+    # calling drivers -------------------------------------------------------------------------------------------------
 
     def _missing(self, uri: Any) -> str | None:
-        """Why it is no URI of a profile, in Salt's words; None when it is."""
+        """Why a value is not a URI of a profile, in Salt's words; None if it is one."""
         if not is_uri(uri):
             return 'SDB uri must start with "sdb://"'
         name, key = split(uri)
@@ -147,7 +149,7 @@ class Sdb:
 
     def _value(self, uri: str) -> Any:
         name, key = split(uri)
-        profile = self._profile(name)  # before the lock: it may ask other profiles
+        profile = self._profile(name)  # before the lock is taken, since this may call other profiles' drivers
         with self._lock(name):
             kept = self._kept.get(uri, self._down.get(name))
             if isinstance(kept, _Failed):
@@ -169,8 +171,8 @@ class Sdb:
         name, key = split(uri)
         profile = self._profile(name)
         with self._lock(name):
-            for known in [known for known in self._kept if split(known)[0] == name]:  # one entry may have many keys
-                del self._kept[known]
+            for cached in [cached for cached in self._kept if split(cached)[0] == name]:  # one entry may have many keys
+                del self._kept[cached]
             return self._ask(uri, name, profile, function, key, *values)
 
     def _ask(self, uri: str, name: str, profile: dict[str, Any], function: str, key: str, *values: Any) -> Any:
@@ -202,7 +204,7 @@ class Sdb:
         found = getattr(module, aliases.get(function, function), None)
         if not callable(found):
             text = f"{uri}: the driver {driver} has no `{function}`"
-            raise FunctionError("exception", text, "change the value where it lives", "CommandExecutionError")
+            raise FunctionError("exception", text, "change the value in the store itself", "CommandExecutionError")
         call: Callable[..., Any] = found
         return call
 
@@ -254,7 +256,7 @@ class Sdb:
 
 
 class NoSdb(Sdb):
-    """For commands without access to secrets (``pushsalt check``): a URI of a profile stays a text, none can be set."""
+    """For commands without access to secrets (``pushsalt check``): URIs are not resolved, and no value can be set."""
 
     def __init__(self, opts: Mapping[str, Any]) -> None:
         super().__init__(opts, Outside(_no_program))

@@ -1,4 +1,4 @@
-"""The grammar of ``sdb://PROFILE/KEY``. What follows the first ``/`` is the driver's: ``path?name=value``."""
+"""The grammar of ``sdb://PROFILE/KEY``. The driver interprets KEY, which usually is ``path?name=value``."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ SCHEME: Final = "sdb://"
 
 
 def is_uri(value: object) -> bool:
-    """Whether it begins like one."""
+    """Whether a value is a text that begins with ``sdb://``."""
     return isinstance(value, str) and value.startswith(SCHEME)
 
 
 def split(uri: str) -> tuple[str, str]:
-    """Profile and key; either may be empty, which makes it no URI of a value."""
+    """(profile, key); if either is empty, the text is not the URI of a value."""
     profile, _, key = uri[len(SCHEME) :].partition("/")
     return profile, key
 

@@ -20,7 +20,7 @@ from pushsalt.errors import InventoryError
 from pushsalt.inventory.vault import Password
 
 _HINT: Final = "correct ANSIBLE_VAULT_PASSWORD_FILE, ANSIBLE_VAULT_IDENTITY_LIST or `ansible_vault_password_file`"
-#: In place of a file: Ansible would ask for that one.
+#: In place of a file name: Ansible prompts for these passwords.
 _ASKED: Final = ("prompt", "prompt_ask_vault_pass")
 
 log = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ def _password(label: str, path: Path) -> bytes:
         if not path.is_file():
             raise InventoryError(f"the file of a vault's password, {path}, is not there", hint=_HINT)
         if os.access(path, os.X_OK):
-            from pushsalt.programs import run_program, trusted_program  # which few need
+            from pushsalt.programs import run_program, trusted_program  # few commands need it
 
             told = ["--vault-id", label] if label and path.stem.endswith("-client") else []
             done = run_program([str(trusted_program(path)), *told], terminal=True)

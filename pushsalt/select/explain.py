@@ -32,9 +32,9 @@ def explain(project: SelectingProject, selection: Selection, names: list[str]) -
     """
     check_inventory(project, selection.expr, selection.tgt_type)
     texts = [(selection.expr, selection.tgt_type)] + [(text, "compound") for text in selection.exclude]
-    known = Remembered(project, Selectable(project.inventory))
+    caches = Remembered(project, Selectable(project.inventory))
     widely = bool(project.config.opts["glob_includes_resources"])
-    fleet = Fleet(project.inventory, known, known.managed, glob_includes_resources=widely)
+    fleet = Fleet(project.inventory, caches, caches.managed, glob_includes_resources=widely)
     expressions = [
         parse(
             text,
@@ -58,7 +58,7 @@ def explain(project: SelectingProject, selection: Selection, names: list[str]) -
 
 
 def _keys(names: list[str], fleet: Fleet) -> dict[str, str]:
-    """name -> key. Raises UsageError."""
+    """name -> key. Raises UsageError for an unknown name."""
     found: dict[str, str] = {}
     for name in names:
         keys = [key_of(name)] if key_of(name) else list(fleet.exactly(name))
@@ -71,39 +71,39 @@ def _keys(names: list[str], fleet: Fleet) -> dict[str, str]:
 def _unknown(name: str, fleet: Fleet) -> UsageError:
     text = f"--explain: there is no {name!r} in the inventory"
     if fleet.managed.has_any():
-        text += ", and no such resource behind what it has"
+        text += ", and no target of it manages such a resource"
     return UsageError(text, hint=str(no_match(name, "glob", fleet.inventory, fleet.managed).hint))
 
 
 def looks_at_pillar(project: SelectingProject, selection: Selection) -> bool:
-    """Whether a selection depends on pillar. Raises UsageError."""
+    """Whether the terms of a selection use pillar. Raises UsageError."""
     texts = [(selection.expr, selection.tgt_type)] + [(text, "compound") for text in selection.exclude]
     return any("pillar" in sources(text, tgt_type, project.nodegroups, project.vocabulary) for text, tgt_type in texts)
 
 
 def _rows(expression: Expression, key: str, among: set[str], fleet: Fleet) -> list[dict[str, Any]]:
-    known = fleet.caches
-    assert isinstance(known, Remembered)
+    caches = fleet.caches
+    assert isinstance(caches, Remembered)
     if expression.tgt_type in ("glob", "list"):  # these match names and managers only
         [term] = expression.terms.values()
-        return [{"term": term.word, "holds": key in fleet.select(expression, among), **_named(term, key, known)}]
+        return [{"term": term.word, "holds": key in fleet.select(expression, among), **_named(term, key, caches)}]
     return [
-        {"term": term.word, "holds": key in fleet.find(term, among), **_seen(term, key, fleet, known)}
+        {"term": term.word, "holds": key in fleet.find(term, among), **_seen(term, key, fleet, caches)}
         for term in expression.terms.values()
     ]
 
 
-def _named(term: Term, key: str, known: Remembered) -> dict[str, Any]:
+def _named(term: Term, key: str, caches: Remembered) -> dict[str, Any]:
     """The result of a plain glob or list."""
-    manager = known.managed.manager(key)
+    manager = caches.managed.manager(key)
     if manager is None:
         return {"value": key, "source": "inventory", "age": None}
     if term.tgt_type == "glob" and is_wildcard(str(term.expr)):
-        return {"value": manager, "source": "its manager", "age": known.managed.age(manager)}
-    return {"value": key, "source": f"behind {manager}", "age": known.managed.age(manager)}
+        return {"value": manager, "source": "its manager", "age": caches.managed.age(manager)}
+    return {"value": key, "source": f"behind {manager}", "age": caches.managed.age(manager)}
 
 
-def _seen(term: Term, key: str, fleet: Fleet, known: Remembered) -> dict[str, Any]:
+def _seen(term: Term, key: str, fleet: Fleet, caches: Remembered) -> dict[str, Any]:
     source = term.matcher.SOURCE
     subject = fleet.subject(key)
     target = fleet.inventory.targets.get(key)
@@ -113,21 +113,21 @@ def _seen(term: Term, key: str, fleet: Fleet, known: Remembered) -> dict[str, An
         what = subject.id if source == "id" else f"{subject.type}:{subject.id}, managed by {subject.manager}"
         if target is not None:
             return {"value": what, "source": "inventory", "age": None}
-        return {"value": what, "source": f"behind {subject.manager}", "age": known.managed.age(subject.manager)}
+        return {"value": what, "source": f"behind {subject.manager}", "age": caches.managed.age(subject.manager)}
     path: str
     value: Any
     fixed = False
     if source == "grains":
         if term.tgt_type == "ipcidr":
             path = _family(term)
-            value = known.grains(key).get(path)
+            value = caches.grains(key).get(path)
         else:
-            path, value = _at(known.grains(key), term)
+            path, value = _at(caches.grains(key), term)
         fixed = target is not None and path.split(term.delimiter)[0] in target.grains
     else:
-        path, value = _at(known.pillar(key), term)
+        path, value = _at(caches.pillar(key), term)
         value = mask(value)
-    written = known.written(source, key)
+    written = caches.written(source, key)
     if fixed or written is None:
         return {"value": value, "path": path, "source": "inventory" if fixed else f"no {source} known", "age": None}
     return {"value": value, "path": path, "source": f"cached {source}", "age": max(0, int(time.time() - written))}

@@ -1,10 +1,9 @@
 """An encrypted image of a large inventory, so that the next command need not read its files again.
 
-The image is valid for unchanged bytes of the inventory's files (with ``group_vars`` and ``host_vars`` beside them), of
-the output of inventory programs, and for unchanged default settings. Files that are templates are rendered each time,
-and their text must be unchanged.
-It contains secrets, so it is encrypted with the user's key (``cache.sealed``); without a key there is no image. Targets
-are made on demand; their secrets are added to the redactor then.
+The image is valid while the bytes of the inventory's files (including ``group_vars`` and ``host_vars``), the output of
+inventory programs, and the default settings are unchanged. Templates are rendered each time; their result must be
+unchanged. The image contains secrets, so it is encrypted with the user's key (``cache.sealed``); without a key there is
+no image. Targets are created on demand; then their secrets are added to the redactor.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _FORMAT: Final = 6
 #: As in `inventory.load`.
 MAX_BYTES: Final = 64 * 1024 * 1024
 _SECRETS: Final = ("passwd", "priv_passwd", "sudo_password")
-#: Key of a row for paths and kinds of the values that are fetched later; not a field of a target.
+#: Key of a row that has paths and kinds of values to be fetched later; it is not a field of a target.
 _DEFERRED: Final = "deferred"
 _KINDS: Final[dict[str, type[Deferred]]] = {kind.__name__: kind for kind in (SdbUri, SecretCommand, Asked)}
 #: Fields that are not stored: the id is the key, and origins of values are needed rarely (`inventory show --explain`).
@@ -73,9 +72,9 @@ def digest_of(project: SelectingProject) -> bytes | None:
 def _files(path: Path) -> Iterator[Path]:
     """All existing files of an inventory."""
     yield from folder_files(path) if path.is_dir() else [path]
-    beside = path if path.is_dir() else path.parent
+    parent = path if path.is_dir() else path.parent
     for kind in ("group_vars", "host_vars"):
-        folder = beside / kind
+        folder = parent / kind
         if folder.is_dir():
             yield from sorted(each for each in folder.rglob("*") if each.is_file())
 
@@ -92,9 +91,9 @@ def is_worth_it(project: SelectingProject, inventory: Inventory) -> bool:
 
 
 def holds(project: SelectingProject, image: dict[str, Any], digest: bytes) -> bool:
-    """Whether an image has this digest, and rendered files give the same text as before.
+    """Whether an image has this digest, and templates still render to the same text.
 
-    The bytes of files decide which are rendered, so that is not part of the digest.
+    Which files are templates follows from their bytes, so the digest need not contain it.
     """
     if image.get("digest") != digest:
         return False

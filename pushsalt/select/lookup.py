@@ -30,7 +30,7 @@ __all__ = ["Remembered", "manager_of"]
 log = logging.getLogger(__name__)
 
 _NOTHING: Final[dict[str, Any]] = {}
-#: In larger inventories, targets without cached data are not counted.
+#: Limit for the number of targets up to which those without cached data are counted.
 _COUNTED: Final = 5000
 #: Up to this number of targets, pillars are read one by one.
 MANY: Final = 1000
@@ -58,11 +58,11 @@ class Remembered:
         if key not in self._grains:
             bank = self._grain_bank(key)
             kept = bank.get(key) if self._keeps else None
-            known = kept if isinstance(kept, dict) else _NOTHING
-            if known:
+            collected = kept if isinstance(kept, dict) else _NOTHING
+            if collected:
                 self._used(bank.path.name, bank.written(key))
             fixed = self._targets[key].grains if key in self._targets else _NOTHING
-            self._grains[key] = {**known, **fixed, **self._own_id(key)} if known or fixed else _NOTHING
+            self._grains[key] = {**collected, **fixed, **self._own_id(key)} if collected or fixed else _NOTHING
         return self._grains[key]
 
     def _own_id(self, key: str) -> dict[str, str]:
@@ -125,10 +125,10 @@ class Remembered:
             found = {id for id in found if term.of({"id": id})}
         self._overlay(term, key, found)
         if self.managed.has_any():
-            behind = self._indexed(term, self._project.resource_grains)
-            if behind is None:
-                behind = {key for key in self.managed.all() if term.of(self.grains(key))}
-            found |= self.managed.those(behind)
+            resources = self._indexed(term, self._project.resource_grains)
+            if resources is None:
+                resources = {key for key in self.managed.all() if term.of(self.grains(key))}
+            found |= self.managed.those(resources)
         return found
 
     def _by_pillar(self, term: Term, among: Collection[str] | None) -> set[str] | None:
@@ -161,7 +161,7 @@ class Remembered:
         if "pillar" not in self._views:
             view = bank.view()
             oldest = view.oldest(view.bits(keys)) if view is not None else None
-            if oldest is not None and _is_old(oldest, self._project.cache_life):  # it may have been touched since
+            if oldest is not None and _is_old(oldest, self._project.cache_life):  # an entry may be newer than the view
                 view = bank.view(look=True)
                 oldest = view.oldest(view.bits(keys)) if view is not None else None
             self._used("pillar", oldest)
@@ -186,7 +186,7 @@ class Remembered:
     def _overlay(self, term: Term, key: str, found: set[str]) -> None:
         """Correct the index's answer for ids whose grain the inventory sets."""
         number = data.scalar(key)
-        known: dict[str, bool] = {}
+        results: dict[str, bool] = {}
         for id, target in self._targets.items():
             fixed = target.grains
             if not fixed or (key not in fixed and key != "*" and number not in fixed):
@@ -196,12 +196,12 @@ class Remembered:
             else:
                 value = fixed[key]
                 text = repr(value)
-                if text not in known:
-                    known[text] = term.of({key: value})
-                holds = known[text]
+                if text not in results:
+                    results[text] = term.of({key: value})
+                holds = results[text]
             (found.add if holds else found.discard)(id)
 
-    # what is not known ------------------------------------------------------------------------------------------------
+    # missing data -----------------------------------------------------------------------------------------------------
 
     def unknown(self, source: str) -> int:
         """The number of targets without grains, or pillar, in the cache."""
@@ -216,9 +216,9 @@ class Remembered:
         if name in self._oldest or not view.size:
             return
         oldest = view.oldest(view.everything)
-        if oldest is not None and _is_old(oldest, self._project.cache_life):  # it may belong to another inventory
-            known: Iterable[str] = self._targets if name == self._project.grains.path.name else self.managed.all()
-            oldest = view.oldest(view.bits(known))
+        if oldest is not None and _is_old(oldest, self._project.cache_life):  # of another inventory, perhaps
+            keys: Iterable[str] = self._targets if name == self._project.grains.path.name else self.managed.all()
+            oldest = view.oldest(view.bits(keys))
         self._used(name, oldest)
 
     def _used(self, bank: str, written: float | None) -> None:
@@ -226,7 +226,7 @@ class Remembered:
             self._oldest[bank] = min(written, self._oldest.get(bank, written))
 
     def warn_of_age(self) -> None:
-        """Warn of used data that is older than the option ``cache_life``."""
+        """Log a warning for used data that is older than the option ``cache_life``."""
         self._used("minion_resources", self.managed.oldest())
         for bank, written in self._oldest.items():
             if _is_old(written, self._project.cache_life):

@@ -1,7 +1,7 @@
 """The managed resources of an inventory, for ``pushsalt.targeting`` (its protocol ``ManagedResources``).
 
-If no target has resources, this costs one test for a folder. Answers are cached, and the managers whose registrations
-were used by terms (``T@``, ``M@``) are recorded, to report their age.
+If no target has resources, each method only tests whether a folder exists. Results are cached. The managers whose
+registrations were used by terms (``T@``, ``M@``) are recorded, to report their age.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _MANY: Final = 10_000
 
 
 class InventoryResources:
-    """The resources that ``known``, the ids of an inventory, manage.
+    """The resources that ``targets``, the ids of an inventory, manage.
 
     A resource whose key equals an inventory id is left out, since they would share cache entries.
     """
 
-    def __init__(self, project: SelectingProject, known: Mapping[str, Target]) -> None:
+    def __init__(self, project: SelectingProject, targets: Mapping[str, Target]) -> None:
         self._project = project
-        self._known = known
+        self._targets = targets
         self._there: bool | None = None
         self._all: dict[str, str] | None = None
         #: key -> manager, for looked-up keys
@@ -50,26 +50,26 @@ class InventoryResources:
 
     def all(self) -> Mapping[str, str]:
         if self._all is None:
-            self._all = self._sound(self._managed.all(self._known))
-            # resources that were found before stay known, also if they were removed meanwhile
+            self._all = self._sound(self._managed.all(self._targets))
+            # resources that were found earlier are kept, even if they were removed meanwhile
             self._managers = {**self._managers, **self._all} if self._managers else dict[str, str | None](self._all)
         return self._all
 
     def of_type(self, type: str) -> Collection[str]:
-        found = self._sound(self._managed.of_type(type, self._known))
+        found = self._sound(self._managed.of_type(type, self._targets))
         self._managers.update(found)
         self._relied_on.update(found.values())
         return found.keys()
 
     def of_manager(self, manager: str) -> Collection[str]:
-        if manager not in self._known:
+        if manager not in self._targets:
             return ()
         found = self._sound(dict.fromkeys(self._managed.managed_by(manager), manager))
         self._managers.update(found)
         return found.keys()
 
     def called(self, id: str) -> Collection[str]:
-        found = {key: self.manager(key) for key in self._managed.called(id, self._known)}
+        found = {key: self.manager(key) for key in self._managed.called(id, self._targets)}
         return [key for key, manager in found.items() if manager is not None]
 
     def manager(self, key: str) -> str | None:
@@ -78,8 +78,8 @@ class InventoryResources:
         elif key in self._managers:
             manager = self._managers[key]
         else:
-            manager = self._managed.manager(key) if key not in self._known else None
-            self._managers[key] = manager = manager if manager in self._known else None
+            manager = self._managed.manager(key) if key not in self._targets else None
+            self._managers[key] = manager = manager if manager in self._targets else None
         return manager
 
     def managers(self, keys: Collection[str]) -> Mapping[str, str | None]:
@@ -93,7 +93,7 @@ class InventoryResources:
         self._relied_on.update(map(managers.get, keys))
 
     def those(self, keys: Iterable[str]) -> set[str]:
-        """Those of these keys that exist."""
+        """The keys, among these, of existing resources."""
         keys = list(keys)
         if self._all is None and len(keys) > _MANY:
             self.all()
@@ -102,7 +102,7 @@ class InventoryResources:
     def elsewhere(self, name: str) -> Mapping[str, str]:
         keys = [name, *(f"{type}:{name}" for type in self._managed.types())] if self.has_any() else []
         found = {key: self._managed.manager(key) for key in keys}
-        return {key: owner for key, owner in found.items() if owner is not None and owner not in self._known}
+        return {key: owner for key, owner in found.items() if owner is not None and owner not in self._targets}
 
     def age(self, manager: str) -> int | None:
         """Seconds since the last discovery of a manager."""
@@ -115,6 +115,6 @@ class InventoryResources:
         return min((at for at in written if at is not None), default=None)
 
     def _sound(self, found: dict[str, str]) -> dict[str, str]:
-        for key in found.keys() & self._known.keys():
+        for key in found.keys() & self._targets.keys():
             del found[key]
         return found

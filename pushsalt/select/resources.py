@@ -2,7 +2,7 @@
 
 At discovery a target reports its resources (``thin.resources``). They are stored here: the manager of each in the index
 for ``T@`` and ``M@``, grains in the bank ``resource_grains`` by ``type:id``, and the commands to enter them in the bank
-``minion_resources`` by manager. A resource is only known while its manager is in the inventory.
+``minion_resources`` by manager. Resources whose manager is not in the inventory are ignored.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _ID_LENGTH: Final = 255
 _WORD: Final = re.compile(r"[^'\\!\x00-\x1f\x7f]{0,2000}")
 #: Options of a manager that do not apply to its resources.
 _OWN: Final = frozenset({"grains", "mine_functions", "resource_types"})
-#: Options with which more than the declared ids may exist.
+#: Options of a declaration with which undeclared ids may exist, too.
 _MORE: Final = ("include", "chroots")
-#: Most resources of one type of a manager.
+#: Limit for the resources of one type and manager.
 _MOST: Final = 100_000
-#: Most warnings about the resources of one target.
+#: Limit for the warnings about the resources of one target.
 _WARNINGS: Final = 20
 
 #: type -> id -> ``{"grains": {...}, "enter": [word, ...]}``, as sent by a target.
@@ -86,7 +86,7 @@ class Resources:
     def bank(self) -> Bank:
         """Manager -> type -> id -> ``{"enter": [word, ...], "about": value}``.
 
-        ``about`` is the grain that is named like the type: what only the manager knows of the resource.
+        ``about`` is the value of the grain that has the type's name: data that only the manager can collect.
         """
         return Bank(self._project.cache_dir, "minion_resources")
 
@@ -96,29 +96,29 @@ class Resources:
         """The types of all resources, without the types of inventory ids."""
         return [type for type in self._index.types() if type not in INVENTORY_TYPES]
 
-    def of_type(self, type: str, known: Mapping[str, Any]) -> dict[str, str]:
+    def of_type(self, type: str, targets: Mapping[str, Any]) -> dict[str, str]:
         """key -> manager, for the resources of a type."""
         if type in INVENTORY_TYPES:
             return {}
-        return {f"{type}:{id}": owner for id, owner in self._index.owners(type).items() if owner in known}
+        return {f"{type}:{id}": owner for id, owner in self._index.owners(type).items() if owner in targets}
 
     def managed_by(self, manager: str) -> list[str]:
         """The sorted keys of a manager's resources."""
         return [f"{type}:{id}" for type, id in self._index.by_manager(manager) if type not in INVENTORY_TYPES]
 
-    def all(self, known: Mapping[str, Any]) -> dict[str, str]:
+    def all(self, targets: Mapping[str, Any]) -> dict[str, str]:
         """key -> manager, for all resources."""
-        return {key: owner for type in self.types() for key, owner in self.of_type(type, known).items()}
+        return {key: owner for type in self.types() for key, owner in self.of_type(type, targets).items()}
 
     def manager(self, key: str) -> str | None:
         """The manager of a resource; None for an unknown one."""
         type, id = split(key)
         return None if type in INVENTORY_TYPES else self._index.get(type, id)
 
-    def called(self, id: str, known: Mapping[str, Any]) -> list[str]:
+    def called(self, id: str, targets: Mapping[str, Any]) -> list[str]:
         """Keys of the resources with this id, of any type."""
         keys = [f"{type}:{id}" for type in self.types()]
-        return [key for key in keys if self.manager(key) in known]
+        return [key for key in keys if self.manager(key) in targets]
 
     def declared(self, manager: str) -> dict[str, dict[str, Any]]:
         """type -> id -> stored data, for a manager's resources."""
@@ -140,7 +140,7 @@ class Resources:
                 "pushsalt resource refresh TARGET discovers resources",
             )
         kept = self.declared(through.id).get(type, {}).get(id)
-        if kept is None:  # a damaged entry, which must not count as a resource that cannot be entered
+        if kept is None:  # the entry is damaged; that must not be taken for a resource that cannot be entered
             raise TargetError(
                 "resource_unknown",
                 f"{key}: its entry from {through.id} is missing in the cache",
@@ -182,19 +182,19 @@ class Resources:
 
     def is_due(self, manager: str, declared: Mapping[str, Any]) -> bool:
         """Whether the declared types or ids differ from those of the last discovery."""
-        known = self.declared(manager)
-        if known.keys() != declared.keys():
+        stored = self.declared(manager)
+        if stored.keys() != declared.keys():
             return True
         for type, said in declared.items():
             ids, options = _named(declared, type), said if isinstance(said, Mapping) else {}
             if not ids or "id_format" in options:
                 continue
             more = any(options.get(name) for name in _MORE)
-            if not ids <= known[type].keys() if more else ids != known[type].keys():
+            if not ids <= stored[type].keys() if more else ids != stored[type].keys():
                 return True
         return False
 
-    # taking in --------------------------------------------------------------------------------------------------------
+    # storing ----------------------------------------------------------------------------------------------------------
 
     def register(
         self, manager: str, found: Found, failed: Iterable[str] = (), declared: Mapping[str, Any] | None = None
@@ -236,20 +236,20 @@ class Resources:
                     continue
                 taken[type][id] = {"enter": list(said.get("enter") or ())}
                 given = said.get("grains")
-                known = given if isinstance(given, dict) and type in given else {type: said.get("about")}
-                if known[type] is not None:
-                    taken[type][id]["about"] = known[type]
+                about = given if isinstance(given, dict) and type in given else {type: said.get("about")}
+                if about[type] is not None:
+                    taken[type][id]["about"] = about[type]
                 if isinstance(given, dict):
                     kept = self._project.resource_grains.get(key) if said.get("enter") else None
                     grains[key] = {**(kept if isinstance(kept, dict) else {}), **given, "id": id}
         warn.end()
         self._read.pop(manager, None)
         self.bank.put(manager, taken)
-        here = [(type, id, manager) for type, ids in taken.items() for id in ids]
-        self._index.put_many([entry for entry in here if f"{entry[0]}:{entry[1]}" not in before])
+        registered = [(type, id, manager) for type, ids in taken.items() for id in ids]
+        self._index.put_many([entry for entry in registered if f"{entry[0]}:{entry[1]}" not in before])
         if grains and self._project.config.opts["minion_data_cache"]:
             self._project.resource_grains.put_many(grains)
-        for key in before.keys() - {f"{type}:{id}" for type, id, _ in here}:
+        for key in before.keys() - {f"{type}:{id}" for type, id, _ in registered}:
             self._forget(key, manager)
         return {type: sorted(ids) for type, ids in taken.items()}
 
@@ -265,9 +265,9 @@ class Resources:
         for bank in (self._project.resource_grains, self._project.pillar_bank, self._project.mine):
             bank.delete(key)
 
-    def prune(self, known: Mapping[str, Any]) -> int:
+    def prune(self, targets: Mapping[str, Any]) -> int:
         """Remove resources of managers that are not in the inventory; returns their number."""
-        gone = [manager for manager in self.bank.keys() if manager not in known]  # noqa: SIM118
+        gone = [manager for manager in self.bank.keys() if manager not in targets]  # noqa: SIM118
         return sum(map(self.forget, gone))
 
     def forget(self, manager: str) -> int:
@@ -290,17 +290,17 @@ class Resources:
             sound[type] = {}
             for id, said in list(ids.items())[:_MOST] if isinstance(ids, Mapping) else ():
                 words = said.get("enter") or [] if isinstance(said, Mapping) else None
-                known = isinstance(id, str) and 0 < len(id) <= _ID_LENGTH and fit(id)
-                if not known or not isinstance(words, list):
+                is_id = isinstance(id, str) and 0 < len(id) <= _ID_LENGTH and fit(id)
+                if not is_id or not isinstance(words, list):
                     warn("%s: it names a %s that cannot be one: %.60r", manager, type, id)
                 elif not all(isinstance(word, str) and _WORD.fullmatch(word) for word in words):
                     warn("%s: no command can be made of how it says to enter %s:%.60r", manager, type, id)
                 else:
                     sound[type][id] = {"enter": words}
                     if isinstance(said.get("grains"), Mapping):
-                        behind = Target(id, transport="resource", resource=type, manager=manager)
+                        resource = Target(id, transport="resource", resource=type, manager=manager)
                         try:
-                            sound[type][id]["grains"] = own_grains(behind, said["grains"], warn=warn)
+                            sound[type][id]["grains"] = own_grains(resource, said["grains"], warn=warn)
                         except ValueError as exc:
                             warn("%s: the grains of its %s %s are left out: %s", manager, type, id, exc)
         return sound

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Selectable:
-    """An inventory for selecting. ``pillar``: ids with pillar, which images leave out; None if it is not an image."""
+    """An inventory for selecting. ``pillar``: ids with pillar if it is an image (which has no values), else None."""
 
     inventory: Inventory
     pillar: frozenset[str] | None = None

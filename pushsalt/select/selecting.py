@@ -23,15 +23,15 @@ def select(
 ) -> list[str]:
     """The names of the matching targets. Raises NoTargetError, UsageError, or InventoryError without an inventory."""
     check_inventory(project, expr, tgt_type)
-    known = Remembered(project, selectable(project))
-    nodegroups = project.named_groups(lambda: known.inventory.groups)
+    caches = Remembered(project, selectable(project))
+    nodegroups = project.named_groups(lambda: caches.inventory.groups)
     try:
         return select_names(
             expr,
             tgt_type,
-            known.inventory,
-            known,
-            known.managed,
+            caches.inventory,
+            caches,
+            caches.managed,
             delimiter=delimiter,
             nodegroups=nodegroups,
             exclude=exclude,
@@ -41,13 +41,13 @@ def select(
         )
     except NoTargetError as exc:
         for source in sources(expr, tgt_type, nodegroups, project.vocabulary) & {"grains", "pillar"}:
-            count = known.unknown(source)
+            count = caches.unknown(source)
             if count:
                 of = f"{count} target{'s' if count > 1 else ''}"
                 exc.hint = f"the cache has no {source} of {of}: --refresh collects first; {exc.hint}"
         raise
     finally:
-        known.warn_of_age()
+        caches.warn_of_age()
 
 
 def check_inventory(project: SelectingProject, expr: Any, tgt_type: str) -> None:
@@ -59,19 +59,19 @@ def check_inventory(project: SelectingProject, expr: Any, tgt_type: str) -> None
 
 def find(project: SelectingProject, expr: Any, tgt_type: str, *, pillar_exact: bool = True) -> list[str]:
     """The keys of the targets that match an expression which a target sent. Raises UsageError."""
-    known = Remembered(project, selectable(project))
+    caches = Remembered(project, selectable(project))
     widely = bool(project.config.opts["glob_includes_resources"])
-    fleet = Fleet(known.inventory, known, known.managed, glob_includes_resources=widely)
-    nodegroups = project.named_groups(lambda: known.inventory.groups)
+    fleet = Fleet(caches.inventory, caches, caches.managed, glob_includes_resources=widely)
+    nodegroups = project.named_groups(lambda: caches.inventory.groups)
     parsed = parse(expr, tgt_type, nodegroups=nodegroups, pillar_exact=pillar_exact, vocabulary=project.vocabulary)
     return fleet.in_order(fleet.select(parsed))
 
 
 def target(project: SelectingProject, name: str) -> Target:
     """The target of a name that ``select`` returned, or of any exact name. Raises TargetError."""
-    known = project.inventory.targets
+    targets = project.inventory.targets
     key = key_of(name)
-    if key is None and name not in known:
+    if key is None and name not in targets:
         managed = Remembered(project, selectable(project)).managed
         found = Fleet(project.inventory, managed=managed).exactly(name)
         if len(found) > 1:
@@ -79,4 +79,4 @@ def target(project: SelectingProject, name: str) -> Target:
             raise TargetError("resource_unknown", f"{name} may be any of {several}", "name one of these, with its type")
         key = next(iter(found), None)
     key = name if key is None else key
-    return known[key] if key in known else project.managed.target(key)
+    return targets[key] if key in targets else project.managed.target(key)

@@ -1,4 +1,4 @@
-"""The values of grains of many targets, to keep those apart that have one in common (``--batch-by``)."""
+"""The values of grains of many targets, for ``--batch-by``: targets that share one must not run at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _MISSING = object()
-#: Ids that a message names.
+#: Limit for the ids in a message.
 _NAMED = 5
 
 
@@ -28,12 +28,12 @@ def values_of(project: SelectingProject, keys: Sequence[str], names: Sequence[st
     Grains are those of the inventory over the cached ones. Targets without a grain share one value, since their values
     may be equal; a warning names them. Raises UsageError for a grain that none of them has.
     """
-    known = Remembered(project, Selectable(project.inventory))
+    caches = Remembered(project, Selectable(project.inventory))
     found: dict[str, set[str]] = {name: set() for name in names}
     for key in keys:
         without = []
         for name in names:
-            texts = _texts(_value(project, known, key_of(name) or name, key))
+            texts = _texts(_value(project, caches, key_of(name) or name, key))
             if not texts:
                 without.append(name)
             found[name].update(f"{key}={text}" for text in texts or [""])
@@ -44,18 +44,18 @@ def values_of(project: SelectingProject, keys: Sequence[str], names: Sequence[st
             more = f" and {len(without) - _NAMED} more" if len(without) > _NAMED else ""
             ids = ", ".join(without[:_NAMED]) + more
             log.warning("--batch-by: the grain %s is not known of %s: only one of them at a time", key, ids)
-    known.warn_of_age()
+    caches.warn_of_age()
     return {name: frozenset(texts) for name, texts in found.items()}
 
 
-def _value(project: SelectingProject, known: Remembered, key: str, path: str) -> Any:
+def _value(project: SelectingProject, caches: Remembered, key: str, path: str) -> Any:
     """The value at a path in the grains of a target; _MISSING if there is none."""
     top = path.partition(":")[0]
     target = project.inventory.targets.get(key)
     if target is not None and top in target.grains:
         return data.traverse_dict_and_list(dict(target.grains), path, _MISSING)
     try:
-        return data.traverse_dict_and_list(known.grains(key), path, _MISSING)
+        return data.traverse_dict_and_list(caches.grains(key), path, _MISSING)
     except IndexCorrupt:
         return _MISSING
 

@@ -38,8 +38,8 @@ def bytes_of(stream_or_string: Any) -> bytes:
 
 def serializer_named(name: str, folders: Sequence[Path] = ()) -> ModuleType:
     """The module of a serializer. ``folders``: folders of users' serializers. Raises FunctionError for unknown ones."""
-    known = plugins.names("serializers", folders)
-    if name not in known:
+    available = plugins.names("serializers", folders)
+    if name not in available:
         text = f"Serializer '{name}' not found."
-        raise FunctionError("exception", text, f"there are: {', '.join(known)}", "CommandExecutionError")
+        raise FunctionError("exception", text, f"there are: {', '.join(available)}", "CommandExecutionError")
     return plugins.load("serializers", name, folders)

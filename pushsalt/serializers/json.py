@@ -1,4 +1,4 @@
-"""JSON, with all characters as they are. Options: those of Python's ``json``."""
+"""JSON; non-ASCII characters are not escaped. Options: those of Python's ``json``."""
 
 from __future__ import annotations
 

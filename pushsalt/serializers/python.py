@@ -1,4 +1,4 @@
-"""Python's notation, as ``pprint`` writes it; it is not read back."""
+"""Python literals, as ``pprint`` writes them; there is no ``deserialize``."""
 
 from __future__ import annotations
 

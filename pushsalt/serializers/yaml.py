@@ -37,7 +37,7 @@ for _type, _represent in (
 
 
 class _Builder(YamlBuilder):
-    """YAML 1.1 to the letter where SLS files differ from it."""
+    """Reads scalars as YAML 1.1 does, where the loader of SLS files differs."""
 
     def scalar(self, tag: str, text: str, mark: Any) -> Any:
         if tag not in (_TAG + "int", _TAG + "timestamp"):

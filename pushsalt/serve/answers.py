@@ -19,7 +19,7 @@ HEADERS: Final = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # with no-referrer, browsers send forms with the origin null
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
 _YAML: Final = ("application/x-yaml", "text/yaml", "application/yaml")

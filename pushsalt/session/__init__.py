@@ -1,1 +1,1 @@
-"""A session with a target over a connection: handshake, messages, questions, files, checks of what the target sends."""
+"""A session with a target over a connection: handshake, messages, questions, files, checks of the target's data."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,6 +15,8 @@ from pushsalt.session import handshake
 from pushsalt.session.intake import Intake, excess
 from pushsalt.transport import Connection, Stream
 from thin import boot, wire
+
+log = logging.getLogger(__name__)
 
 Message = dict[str, Any]
 
@@ -30,21 +33,24 @@ class Traffic:
 class Channels(Protocol):
     """Keeps idle channels between sessions (``pushsalt.transport.resource``, ``pushsalt.session.keptchannels``)."""
 
-    #: parameters of the supervisor, of which several sessions are asked for
+    #: parameters of the supervisor that make it serve several sessions
     several: Mapping[str, object]
 
     async def take(self) -> Channel | None:
-        """A channel that an earlier session kept here; None if there is none."""
+        """A channel that an earlier session has left; None if there is none."""
 
     def keep(self, channel: Channel) -> None:
         """Keep a channel for the next session."""
 
 
 class Channel:
-    """Call ``start``, then ``greeted``; after that the first message can be sent. ``again`` begins a further session.
+    """Call ``start``, then ``greeted``; then the first message can be sent. ``again`` begins a further session.
 
     ``info`` describes the target: python, exe, uid, pid (of the supervisor), dir (its private directory, "" for none),
     warm. ``sent_runtime``: whether the runtime had to be sent. ``warn`` is called with warnings, ``fail`` with errors.
+
+    A target that is known is started by the interpreter of its last session. If that does not start, the target is
+    begun anew, as one that is not known: nobody notices but a log line.
     """
 
     stream: Stream
@@ -66,6 +72,8 @@ class Channel:
         self._frames = wire.Frames(self.opening.nonce.encode(), wire.UP_LIMIT, wire.SMALL_LIMIT)
         self.intake = Intake(target)
         self._has_read = True
+        self._unheard = bytearray()  # written before the hello, for another start
+        self._is_anew = self._is_ending = False
         loop = asyncio.get_running_loop()
         self._hello: asyncio.Future[None] = loop.create_future()
         self._go: asyncio.Future[None] = loop.create_future()
@@ -74,9 +82,26 @@ class Channel:
 
     async def start(self, connection: Connection, parameters: Mapping[str, object]) -> None:
         """Start the first stage on the target. Raises TargetError."""
-        self._program = self.opening.program(self._runtime, dict(parameters))
-        words = self.opening.command(len(self._program))
-        self.stream = await connection.open(words, pty=self.opening.tty, on_stderr=self._heard)
+        self._begun = connection, dict(parameters)
+        met = self._runtime.met(self._target, self.opening.user)
+        wanted = self._runtime.wanted(self._target, self.opening.user)
+        self._program = self.opening.program(self._runtime, {**wanted, **parameters})
+        words = self.opening.command(len(self._program), met.exe if met is not None else "")
+        try:
+            self.stream = await connection.open(words, pty=self.opening.tty, on_stderr=self._heard)
+        except TargetError as exc:
+            if not self.opening.is_direct or exc.kind != "no_shell":
+                raise
+            await self._start_anew()
+
+    async def _start_anew(self) -> None:
+        """Start the first stage as on a target that is not known. Raises TargetError."""
+        log.debug("%s: the interpreter of its last session does not start, another is looked for", self._target.id)
+        connection, parameters = self._begun
+        self.remember(None)
+        self.opening = handshake.Opening(self._target, connection.user)
+        self._frames = wire.Frames(self.opening.nonce.encode(), wire.UP_LIMIT, wire.SMALL_LIMIT)
+        await self.start(connection, parameters)
 
     async def greeted(self) -> bytes:
         """Wait for the handshake; returns the bytes to write before the first message.
@@ -92,7 +117,7 @@ class Channel:
         return self._program
 
     def resume(self, nonce: str, info: Mapping[str, Any], resume: Callable[[Callable[[bytes], None]], Stream]) -> None:
-        """Take up the channel of an earlier process, in place of ``start``."""
+        """Use the channel of an earlier process; called in place of ``start``."""
         self.opening.nonce = nonce
         self._frames = wire.Frames(nonce.encode(), wire.UP_LIMIT, wire.SMALL_LIMIT)
         self.info.update(info)
@@ -112,8 +137,8 @@ class Channel:
             if self._kept.get(name) is not value:
                 self._kept[name] = value
                 beginning += wire.frame(b"K", wire.pack({"name": name, "value": value}))
-        known = [(name, value) for name, value in parameters.items() if value is not None]
-        framed: bytes = beginning + boot.frame(b"", b"P", known)
+        given = [(name, value) for name, value in parameters.items() if value is not None]
+        framed: bytes = beginning + boot.frame(b"", b"P", given)
         return framed
 
     @property
@@ -121,7 +146,7 @@ class Channel:
         return self._hello.done() and not self._hello.cancelled() and self._hello.exception() is None
 
     def go(self) -> None:
-        """The command on the target reads its stdin now: the first stage may be written."""
+        """Called when the command on the target reads its stdin: the first stage can be written."""
         _resolve(self._go)
 
     def greet(self, fields: dict[str, str]) -> None:
@@ -129,18 +154,25 @@ class Channel:
         self.info.update({key: fields.get(key, "") for key in ("python", "exe", "uid", "pid", "dir")})
         self.info["warm"] = fields.get("warm") == "1"
         self._warn(fields.get("warnings", ""))
+        sha = fields.get("sha", "")
+        if sha not in self._runtime.sizes:
+            raise ValueError("the runtime that it chose does not exist")
         if fields.get("have") != "1":
-            self.write(wire.frame(b"A", self._runtime.archive))
+            self.write(wire.frame(b"A", self._runtime.archive(sha)))
             self.sent_runtime = True
-        self.remember(Met(self._runtime.sha, self.info["python"], self.info["exe"]) if self.info["dir"] else None)
+        self.remember(Met(sha, self.info["python"], self.info["exe"]) if self.info["dir"] else None)
         _resolve(self._hello)
+        if self._is_anew:
+            self.write(bytes(self._unheard))
+        self._unheard.clear()
 
     def remember(self, met: Met | None) -> None:
         """Record which runtime the target has; None for none."""
         self._runtime.remember(self._target, self.opening.user, met)
 
     def give_up(self, trouble: TargetError) -> None:
-        """The start has failed: ``greeted`` raises this error."""
+        """Make ``greeted`` raise this error: the start has failed."""
+        self._is_ending = True
         for future in (self._go, self._hello):
             if not future.done():
                 future.set_exception(trouble)
@@ -174,6 +206,11 @@ class Channel:
     # --- bytes
 
     def write(self, data: bytes) -> None:
+        if self.opening.is_direct and not self._hello.done():
+            self._unheard += data
+        elif self._is_anew and not self._hello.done():
+            self._unheard += data
+            return
         if data:
             self.traffic.round_trips += self._has_read
             self._has_read = False
@@ -188,7 +225,16 @@ class Channel:
         """
         data = await self.stream.read()
         if not data:
-            return None
+            if not self.opening.is_direct or self._hello.done() or self._is_ending:
+                return None
+            size = len(self._program)
+            self.stream.abort()
+            await self._start_anew()
+            if self._unheard:  # else `greeted` has not begun yet, and will write
+                self._is_anew = True
+                del self._unheard[:size]
+                self.stream.write(self._program)
+            return iter(())
         self._has_read = True
         self.traffic.bytes_received += len(data)
         self.intake.received(len(data))
@@ -201,10 +247,15 @@ class Channel:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no received bytes are left that do not make a whole frame yet."""
+        """Whether no incomplete frame was received."""
         return not self._frames.rest()
 
     # --- the end
+
+    def end(self) -> Stream:
+        """Its stream, which may be closed now: it is not started another time."""
+        self._is_ending = True
+        return self.stream
 
     def ending(self) -> TargetError:
         """The error of a first stage that ended before its hello."""
@@ -212,7 +263,7 @@ class Channel:
         return handshake.explain(self.opening, said)
 
     def last_words(self) -> str:
-        """The last output of a first stage that does not start, for messages."""
+        """The last output of a first stage that did not start, for messages."""
         said = bytes(self.stream.stderr[-1000:]) or bytes(self.opening.output[-1000:])
         return self.opening.unmarked(handshake.printable(said))
 

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 class Collector(Session):
     """Begin with ``begin``; ``finished`` waits for the run's own answer; always end with ``close``.
 
-    States and events are passed to ``on_event``, as in the session that began the run. What is kept on the target goes
-    with ``close`` once the end has come; until then the run goes on without this session.
+    States and events are passed to ``on_event``, as in the session that began the run. After the end of the run,
+    ``close`` removes its data from the target; before, the run continues without this session.
     """
 
     _finished: asyncio.Future[Any]
-    #: the target said why the run ended, and has nothing more of it
+    #: whether the target has sent the error that ended the run, so that nothing more follows
     has_last_word = False
 
     @classmethod
@@ -81,7 +81,7 @@ class Collector(Session):
         kind = message.get("k")
         if kind in ("ret", "exc"):
             if self._pending.pop(0, None) is None or self._finished.done():
-                return  # calls that were sent along
+                return  # calls that were sent with the run
             if kind == "ret":
                 code = message.get("retcode", 0)
                 self.info["retcode"] = code if isinstance(code, int) else int(bool(code))

@@ -27,7 +27,7 @@ MOST_BYTES: Final = 10 * 1024**3
 #: Limits of one step: entries, and bytes of files.
 STEP_ENTRIES: Final = 500
 STEP_BYTES: Final = 64 * 1024 * 1024
-#: Bytes of file content in one answer, and how many questions are sent before the first answer is there.
+#: Bytes of file content in one answer, and the number of questions that are sent in advance.
 PIECE: Final = 1024 * 1024
 AHEAD: Final = 4
 
@@ -62,7 +62,7 @@ class Copy:
 
 @dataclass
 class Done:
-    """The results of a copy; the return of the target is made from them."""
+    """The results of a copy: path -> change, error, or reason to leave it out. ``value`` makes the return of them."""
 
     changed: dict[str, str] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
@@ -143,7 +143,7 @@ async def send(session: Session, copy: Copy, sources: LocalSources, test: bool, 
                 done.failed.update(failed)
                 done.same += same
             case _:
-                raise nonsense(session, "its answer to a copy makes no sense")
+                raise nonsense(session, "its answer to a copy is invalid")
     return done.value(test)
 
 
@@ -171,7 +171,7 @@ def digest_of(path: str) -> tuple[str, int]:
 
 
 def nonsense(session: Session, what: str) -> TargetError:
-    return TargetError("protocol_error", f"{session.target.id}: {what}", "look at what answers there")
+    return TargetError("protocol_error", f"{session.target.id}: {what}", "check which program answers there")
 
 
 def unread(data: Any) -> str:
@@ -189,13 +189,13 @@ def reason_of(exc: Exception) -> str:
 
 def problem(copy: Copy) -> str:
     """The error in the controller's path or in the options of a copy, or ""."""
-    name, here = ("SRC", copy.source) if copy.to_target else ("DST", copy.target)
-    if not here:
+    name, path = ("SRC", copy.source) if copy.to_target else ("DST", copy.target)
+    if not path:
         return f"{name} is empty"
     try:
-        Path(here).expanduser()
+        Path(path).expanduser()
     except RuntimeError:
-        return f"{name}: {here.partition('/')[0]} is no home of a user"
+        return f"{name}: {path.partition('/')[0]} is no home of a user"
     for flag, mode in (("--mode", copy.mode), ("--dir-mode", copy.dir_mode)):
         if mode is not None and not (mode.isdigit() and len(mode) <= 4 and all(digit in "01234567" for digit in mode)):
             return f"{flag}: {mode!r} is no mode in octal digits"

@@ -60,7 +60,7 @@ def folder_of(copy: Copy, name: str, many: bool) -> Copy:
 
 
 class Fetch:
-    """A copy from one target."""
+    """One copy from a target."""
 
     def __init__(self, session: Session, copy: Copy, test: bool, say: Say) -> None:
         self._session, self._copy, self._test, self._say = session, copy, test, say
@@ -75,23 +75,24 @@ class Fetch:
             case {"top": str(top), "kind": str(kind), "count": int(count)}:
                 self._from = top
             case _:
-                raise nonsense(session, "its answer about what is to be copied makes no sense")
+                raise nonsense(session, "its answer about the source of the copy is invalid")
         if kind not in ("f", "d"):
             raise FunctionError("exception", f"{copy.source} is no file and no folder", "name another", ERROR)
         if count > MOST_ENTRIES:
             raise self._excess(f"{count} files")
-        self._here = _top(copy)
+        self._destination = _top(copy)
         entries = await self._entries(count)
         size = sum(entry[4] for entry in entries if entry[1] == "f")
         if size > copy.max_size:
             raise self._excess(f"files of {size} bytes", "--max-size takes more")
         self._done.total = len(entries)
-        here, options = self._here, copy.options(self._test)
+        destination, options = self._destination, copy.options(self._test)
         try:
-            self._tree = await asyncio.to_thread(lambda: transfer.Tree(here, **options))
+            self._tree = await asyncio.to_thread(lambda: transfer.Tree(destination, **options))
             await asyncio.to_thread(self._tree.prepare)
         except (OSError, CommandExecutionError) as exc:
-            raise FunctionError("exception", f"{here}: {reason_of(exc)}", "name another folder here", ERROR) from exc
+            message = f"{destination}: {reason_of(exc)}"
+            raise FunctionError("exception", message, "name another local folder", ERROR) from exc
         for step in steps_of(entries, STEP_BYTES, STEP_ENTRIES):
             self._say(self._done.words())
             await self._step(step)
@@ -118,7 +119,7 @@ class Fetch:
         if not entries or entries[0][0] != "" or entries[0][1] not in ("f", "d") or len(entries) > count:
             raise self._nonsense("its list of files does not begin with what was asked for")
         if entries[0][1] == "f" and len(entries) > 1:
-            raise self._nonsense("a file with files below it")
+            raise self._nonsense("its list of files has entries below a file")
         return entries
 
     def _nonsense(self, what: str) -> TargetError:
@@ -130,7 +131,7 @@ class Fetch:
             case [str(name), str(kind), what, int(mode), int(size), int(changed)] if size >= 0:
                 pass
             case _:
-                raise self._nonsense("an entry of its list of files makes no sense")
+                raise self._nonsense("its list of files has an invalid entry")
         steps = name.split("/") if name else []
         if any(step in ("", ".", "..") for step in steps) or "\0" in name or name in seen:
             raise self._nonsense(f"a file there has the name {name[:200]!r}")
@@ -139,7 +140,7 @@ class Fetch:
             return None  # its folder was left out
         why = None
         if kind == "e" and intake.fit(name):
-            self._done.failed[f"{self._here}/{name}"] = unread(what)
+            self._done.failed[f"{self._destination}/{name}"] = unread(what)
             return None
         if not intake.fit(name):
             why = "control characters in its name"
@@ -161,14 +162,14 @@ class Fetch:
 
     async def _step(self, step: list[Entry]) -> None:
         """Fetch these entries."""
-        there = await asyncio.to_thread(lambda: {entry[0]: self._look(entry) for entry in step if entry[1] == "f"})
-        known = [name for name, digest in there.items() if digest is not None]
+        local = await asyncio.to_thread(lambda: {entry[0]: self._look(entry) for entry in step if entry[1] == "f"})
+        present = [name for name, digest in local.items() if digest is not None]
         same = set()
-        if known:
-            digests = await self._session.copy("digests", top=self._from, names=known)
-            if not isinstance(digests, list) or len(digests) != len(known):
+        if present:
+            digests = await self._session.copy("digests", top=self._from, names=present)
+            if not isinstance(digests, list) or len(digests) != len(present):
                 raise self._nonsense("it answers with other files than were asked for")
-            same = {name for name, digest in zip(known, digests, strict=True) if digest == there[name]}
+            same = {name for name, digest in zip(present, digests, strict=True) if digest == local[name]}
         small: list[Entry] = []
         for entry in step:
             name, kind, what, mode, size = entry[:5]
@@ -243,8 +244,10 @@ class Fetch:
             self._done.failed[path] = reason_of(exc)
 
     async def _pieces(self, name: str, part: str, size: int, fresh: bool) -> str | os.stat_result:
-        """Fill the partial file; returns its stat when it is complete and correct, "" when its content is wrong, else
-        the reason why it cannot be completed."""
+        """Complete the partial file; returns its stat.
+
+        If its content is wrong, returns ""; if it cannot be completed, the reason.
+        """
         with contextlib.closing(_Part(self._tree, name, part, fresh)) as file:
             begin = min(await asyncio.to_thread(file.begin), size)
             offsets = range(begin, size, PIECE)
@@ -258,18 +261,18 @@ class Fetch:
                 await asyncio.to_thread(file.write, data)
                 at += len(data)
                 self._say(f"{self._done.words()}, {at // 1024**2} of {size // 1024**2} MiB of {name or self._from}")
-            here = await asyncio.to_thread(file.digest)
-            there = await self._session.copy("digests", top=self._from, names=[name])
-            if there != [here]:
+            local = await asyncio.to_thread(file.digest)
+            remote = await self._session.copy("digests", top=self._from, names=[name])
+            if remote != [local]:
                 file.drop()
                 return ""
             return file.stat()
 
-    async def _read(self, asked: list[Any], marks: list[Any]) -> AsyncIterator[tuple[Any, Any]]:
+    async def _read(self, asked: list[Any], items: list[Any]) -> AsyncIterator[tuple[Any, Any]]:
         """Yields each mark with the answer to its question, in order; up to AHEAD questions are sent in advance."""
         waiting: list[asyncio.Task[Any]] = []
         try:
-            for number, mark in enumerate(marks):
+            for number, item in enumerate(items):
                 for pieces in asked[number + len(waiting) : number + AHEAD]:
                     size = sum(piece[2] for piece in pieces) + 1024 * len(pieces)
                     ask = self._session.copy("read", wanted=size, top=self._from, pieces=pieces)
@@ -277,7 +280,7 @@ class Fetch:
                 found = await waiting.pop(0)
                 if not isinstance(found, list) or len(found) != len(asked[number]):
                     raise self._nonsense("it answers with other files than were asked for")
-                yield mark, found
+                yield item, found
         finally:
             for task in waiting:
                 task.cancel()
@@ -299,7 +302,7 @@ class _Part:
         self._sha = hashlib.sha256()
 
     def begin(self) -> int:
-        """Open the partial file; returns the offset to continue at."""
+        """Check the partial file, and read it for the digest; returns its size. Raises OSError."""
         found = self.stat()
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink != 1:
             raise OSError(0, "something else has the name of the partial file")
@@ -332,8 +335,8 @@ class _Part:
 def _stays_inside(name: str, target: str) -> bool:
     """Whether a symbolic link leads to something below the top, even if its destination passes through other links.
 
-    ``..`` is accepted only at the beginning, where it leaves real folders: behind the name of another link it could
-    lead anywhere.
+    ``..`` is accepted only at the beginning, where it leaves real folders: after the name of another link it could lead
+    anywhere.
     """
     if not target or target.startswith("/") or not intake.fit(target):
         return False

@@ -1,4 +1,4 @@
-"""How a session begins: the command line, passwords for sudo and the like, errors of a runtime that does not start."""
+"""The begin of a session: command line, passwords for sudo and the like, errors of a runtime that does not start."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Opening:
 
     def __init__(self, target: Target, login: str | None) -> None:
         if target.transport == "local" and not target.python and sys.executable:
-            target = replace(target, python=sys.executable)  # the interpreter of this process works on this machine
+            target = replace(target, python=sys.executable)  # this process's own interpreter
         self.target = target
         self.nonce = random_word(16)
         self.user = target.sudo_user or "root" if target.sudo else login
@@ -43,6 +43,8 @@ class Opening:
         self.tty = target.tty or (self.become is not None and self.become.tty)
         #: whether to wait until the first stage reports that it reads stdin: sudo and the like may read it before
         self.waits = self.become is not None and self.become.is_heard
+        #: whether the command starts an interpreter that is known from an earlier session, without /bin/sh
+        self.is_direct = False
         self.prompts = 0
         self._login = login or ""
         self._questions: dict[str, Questions] = {}
@@ -52,17 +54,22 @@ class Opening:
     def program(self, runtime: Runtime, parameters: dict[str, object]) -> bytes:
         given = {
             "nonce": self.nonce.encode(),
-            "sha": runtime.sha,
-            "size": runtime.size,
             "key": runtime.key(self.target.place),
             "dir": self.target.thin_dir or "",
             **parameters,
         }
-        return shim.program(*runtime.programs, given)
+        return shim.program(runtime.programs, given)
 
-    def command(self, size: int) -> list[str]:
-        """The command line that starts the first stage of ``size`` bytes. Raises TargetError."""
+    def command(self, size: int, exe: str = "") -> list[str]:
+        """The command line that starts the first stage of ``size`` bytes; by the interpreter ``exe`` if it is known and
+        the login itself may start it. Raises TargetError.
+        """
         self._check_terminal()
+        if exe and self.become is None and not self.target.enter and not self.waits:
+            words = shim.direct(exe, self.nonce, size)
+            if words is not None:
+                self.is_direct = True
+                return words
         return shim.command(self.target, self.nonce, size, go=self.waits, become=self.become)
 
     def as_user(self, words: list[str]) -> list[str]:
@@ -105,7 +112,7 @@ class Opening:
         return b"" if number is None else number + b"\n"
 
     def unmarked(self, said: str) -> str:
-        """A text from ``printable`` without the mark that our own command line prints."""
+        """A text from ``printable`` without the marker that pushsalt's own command line prints."""
         return said if self.become is None else re.sub(rf"{re.escape(self.become.mark)}( / )?", "", said)
 
     def seen(self, data: bytes) -> None:
@@ -117,7 +124,7 @@ class Opening:
 
 @dataclass(frozen=True)
 class Ending:
-    """How a command ended that sent no hello."""
+    """The end of a command that has sent no hello: its status and output."""
 
     output: bytes
     stderr: bytes
@@ -192,7 +199,7 @@ def _not_become(opening: Opening, become: Become, said: str, status: int | None)
     if kind is None and status is not None and status == become.method.denied:
         kind = "sudo_denied"
     if kind is None and status == 1:
-        # Its messages may be in any language: the prompts and the exit status decide.
+        # The program's messages may be in any language: prompts and exit status decide.
         asked = "sudo_password_wrong" if opening.prompts else "sudo_denied"
         kind = asked if opening.password else "sudo_password_required"
     if kind is None:
@@ -220,7 +227,7 @@ def become_trouble(opening: Opening, kind: str, said: str = "") -> TargetError:
 
 
 def _no_python(target: Target, refusal: shim.Refusal) -> TargetError:
-    if target.python and refusal.os_id != "-":  # reported by /bin/sh, not by an old Python
+    if target.python and refusal.os_id != "-":  # /bin/sh has reported this, not an old Python
         return TargetError(
             "no_python",
             f"{target.id}: there is no {target.python}",
@@ -271,7 +278,7 @@ _HINTS = {
 
 
 class FinishedError(TargetError):
-    """The target has run this job before, and keeps its return."""
+    """The target has run this job before, and stores its return."""
 
 
 def from_frame(target: Target, fields: dict[str, str]) -> TargetError:

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 Message = dict[str, Any]
 
-#: Bytes of memory that the data of one target may take as Python objects: one message, and all that is kept of them.
+#: Limits in bytes of memory for a target's data as Python objects: one message, and all returns that are kept.
 WEIGHT_LIMIT: Final = 72 * 1024 * 1024
 #: Values in one message, keys of mappings included.
 VALUES_LIMIT: Final = 500_000
@@ -204,7 +204,7 @@ class Intake:
             raise wire.Excess(f"more than {SESSION_LIMIT // 1024 // 1024} MiB in one session")
 
     def wanted(self, size: int) -> None:
-        """Raise the budget by the bytes of a file that was asked for."""
+        """Raise the budget by ``size`` bytes, which the controller has asked for."""
         self._most += size
 
     def heard(self, size: int) -> None:

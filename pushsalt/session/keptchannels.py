@@ -1,4 +1,4 @@
-"""The runtime that waits on a target for the next command of a kept session: one channel on a kept connection."""
+"""Channels of kept sessions: one runtime per kept connection waits on the target for the next command."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pushsalt.transport import Stream
 
 log = logging.getLogger(__name__)
 
-#: Seconds that a runtime waits longer than the keeper keeps its channel.
+#: Seconds that a runtime waits after the keeper has closed its channel.
 MARGIN: Final = 30.0
 
 
@@ -33,14 +33,14 @@ class KeepingConnection(Protocol):
 
 
 class KeptChannels:
-    """The channel that an earlier command has left on this connection, and the place for this command's."""
+    """Takes the channel that an earlier command has left on this connection, and keeps this command's channel."""
 
     def __init__(self, connection: KeepingConnection, target: Target, runtime: Runtime, seconds: float) -> None:
         self.several: Mapping[str, object] = {"several": "kept", "idle": seconds + MARGIN}
         self._connection, self._target, self._runtime = connection, target, runtime
 
     async def take(self) -> Channel | None:
-        """The channel, if its runtime is the one that this command would start."""
+        """The kept channel; None if there is none, or this command would start another runtime."""
         about = self._connection.about
         if about is None:
             return None
@@ -57,7 +57,7 @@ class KeptChannels:
         self._connection.park(cast("Any", channel.stream), about)
 
     def _mark(self) -> str:
-        """A digest of what a runtime depends on."""
+        """A digest of everything that a runtime depends on."""
         target = self._target
         parts = (self._runtime.sha, self._runtime.key(target.place), target.thin_dir, target.python, target.enter)
         become = (target.sudo, target.become, target.sudo_user, str(target.sudo_password), target.tty)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Final
@@ -26,7 +27,7 @@ KINDS: Final = frozenset({"file", "files", "salt", "tree", "template", "pillar",
 
 
 async def serve_nothing(question: Message) -> Message:
-    """Answers no question; the default."""
+    """The default: answers each question with an error."""
     return {"error": f"nothing here answers {question.get('k')!r}", "exception": "SaltException"}
 
 
@@ -108,10 +109,8 @@ class Questions:
             try:
                 if self.custom is not None and digest == self.custom.digest:
                     blob: Blob | None = self.custom
-                elif digest == self._runtime.more_digest:
-                    blob = await asyncio.to_thread(lambda: self._runtime.more)
                 else:
-                    blob = self.blobs(digest) if self.blobs is not None else None
+                    blob = await self._blob(digest)
             except KeyError:
                 blob = None
             if blob is None:
@@ -119,3 +118,10 @@ class Questions:
             else:
                 log.debug("%s: sending %s, %d bytes", self._id, blob.path or f"what is {digest}", blob.size)
                 await self._sender.send(blob, part)
+
+    async def _blob(self, digest: str) -> Blob:
+        """A blob of the current run, or a pack of the runtime. Raises KeyError."""
+        if self.blobs is not None:
+            with contextlib.suppress(KeyError):
+                return self.blobs(digest)
+        return await asyncio.to_thread(self._runtime.pack, digest)

@@ -1,7 +1,7 @@
 """Runs one shell command on a target, without Python and without leaving files there.
 
-If no other user is to be become, the command line is passed unchanged to the login shell, whatever it is (that of a
-switch, say). To become another user, or inside of a resource, /bin/sh reads the command from its stdin: then the
+Usually the command line is passed unchanged to the login shell, which need not be a POSIX shell (on a network switch,
+for example). To become another user, or inside of a resource, /bin/sh reads the command from its stdin: then the
 command is not in the process list, and no other shell interprets it.
 """
 
@@ -154,7 +154,7 @@ class _Call:
 
 
 class _Output:
-    """Output of the command, up to the size that a return may have."""
+    """Output of the command, up to the limit for a return."""
 
     def __init__(self) -> None:
         self._data = bytearray()

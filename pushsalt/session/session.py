@@ -64,7 +64,7 @@ class Session:
         self._bye_sent = False
         self._channels: Channels | None = None
         self._deep = False
-        self._over = False  # ended in order: another session may use the channel
+        self._over = False  # ended by ``bye``: another session may use the channel
         self._wrote_after_bye = False
         self._leaving = False
 
@@ -104,7 +104,7 @@ class Session:
         start = start or Start()
         session._deep = bool(start.opts.get("grains_deep_merge"))
         ours = Ours(lambda: session._channel, session._use, session._warn, session._fail, on_event)
-        session._survival = Survival(target, runtime, start, reconnect if channels is None else None, ours)
+        session._survival = Survival(target, runtime, start, reconnect, ours)
         try:
             await session._open(connection, runtime, start, first)
         except BaseException:
@@ -113,8 +113,8 @@ class Session:
         return session
 
     def _use(self, channel: Channel) -> None:
-        """Read from this channel from now on, and write on it."""
-        self._channel = channel
+        """Use this channel from now on; no other session follows on it."""
+        self._channel, self._channels = channel, None
 
     # --- for callers
 
@@ -125,7 +125,7 @@ class Session:
         return await self._ask(message)
 
     async def kept_call(self, message: Message) -> Any:
-        """The value of a message ``call``, which is kept as a run is."""
+        """The value of a message ``call``; the target stores it like the returns of a run."""
         self._survival.keep()
         return await self._ask({**message, "keep": True})
 
@@ -161,35 +161,35 @@ class Session:
         return await self._ask({"k": "run", **message, **({"then": calls} if calls else {})})
 
     async def leave(self, run: asyncio.Future[Any]) -> bool:
-        """Leave a run that has begun to itself: ``close`` does not stop it then. False if it ends here."""
+        """Detach from a run, so that ``close`` does not stop it. Returns False if it has ended, or cannot continue."""
         self._leaving = await self._survival.leave(run, self._write, lambda: bool(self._questions))
         return self._leaving
 
     @property
     def is_kept(self) -> bool:
-        """Whether the target would go on with what runs if the connection broke now."""
+        """Whether the run would continue on the target if the connection broke now."""
         return self._survival.is_running
 
     @property
     def survives(self) -> bool:
-        """Whether the target keeps what it has returned of a run until ``close``."""
+        """Whether the target stores the returns of a run until ``close``."""
         return bool(self._survival.state)
 
     def stop(self) -> None:
-        """Have a run end when its state under way has ended; the rest is returned as not run."""
+        """End a run after its running state; the other states are returned as not run."""
         if self._pending and not self._bye_sent:
             self._write(framed({"k": "stop"}))
 
     async def copy(self, what: str, blobs: Callable[[str], Blob] | None = None, wanted: int = 0, **fields: Any) -> Any:
         """Call a method of thin.utils.files.transfer; returns its value. ``blobs`` returns the blob of a digest;
-        ``wanted``: bytes of files that are asked for. Raises FunctionError and TargetError."""
+        ``wanted``: bytes of files that are requested. Raises FunctionError and TargetError."""
         if blobs is not None:
             self._questions.blobs = blobs
         self._channel.intake.wanted(wanted)
         return await self._ask({"k": "copy", "what": what, **fields})
 
     async def close(self) -> None:
-        """End the session: in order when no work is running, else by stopping it. Takes a bounded time."""
+        """End the session: by ``bye`` if no work is running, else by stopping the work. Takes a limited time."""
         if self._trouble is None and not self._pending and not self._reader.done() and self._survival.state != "ended":
             self._say_bye()
             await asyncio.wait({self._reader}, timeout=CLOSE_TIMEOUT)
@@ -232,7 +232,7 @@ class Session:
             self.info.get("exe"),
             self.info.get("uid"),
             self.info.get("dir") or "memory",
-            "" if self.info.get("warm") else ", begun afresh",
+            "" if self.info.get("warm") else ", started now",
         )
 
     async def _start_channel(
@@ -240,13 +240,13 @@ class Session:
     ) -> tuple[Channel, bytes | None]:
         """A channel to the runtime, and the bytes to write first if it served a session before.
 
-        What is declared of a resource is removed from ``resource`` if it is sent separately, once per channel.
+        The declaration of a resource is removed from ``resource`` if it is sent separately, once per channel.
         """
         channel = await self._channels.take() if self._channels is not None else None
         beginning = None
         if channel is not None:
             kept = {}
-            if resource is not None:  # it can be long, and is the same for all resources of a type
+            if resource is not None:  # the declaration can be long, and is equal for all resources of a type
                 resource["kept"] = resource["type"]
                 kept = {resource["type"]: resource.pop("declared", None)}
             self._channel, beginning = channel, channel.again(parameters, kept)
@@ -323,7 +323,7 @@ class Session:
     # --- reading
 
     async def _read(self) -> None:
-        """Read to the end of the session; over another channel when the connection of a run breaks."""
+        """Read until the session ends; if the connection breaks during a run, continue over another channel."""
         while True:
             try:
                 if await self._read_channel():
@@ -349,7 +349,7 @@ class Session:
                 return
 
     async def _read_channel(self) -> bool:
-        """Read from the channel until its end; whether the session is over, and the channel is not."""
+        """Read until the channel or the session ends; returns whether only the session has ended."""
         while (frames := await self._channel.receive()) is not None:
             for kind, payload in frames:
                 if kind == b"D":
@@ -359,17 +359,17 @@ class Session:
                     self._take(kind, payload)
                 except (TypeError, KeyError, AttributeError) as exc:
                     log.debug("%s: a frame of kind %r", self.target.id, kind, exc_info=exc)
-                    raise ValueError(f"a frame that makes no sense ({type(exc).__name__})") from None
+                    raise ValueError(f"an invalid frame ({type(exc).__name__})") from None
         return False
 
     def _done(self) -> None:
-        """The target has ended the session, but not the channel. Raises ValueError if it was not asked to."""
+        """Handle the end of the session on an open channel. Raises ValueError unless ``bye`` was sent."""
         if not self._bye_sent or self._pending or self._channels is None:
             raise ValueError("the session was ended by the other side")
         self._over = self._trouble is None
 
     async def _ending(self) -> TargetError | None:
-        """The stream was closed by the target: expected after ``bye``, else an error whose cause is looked for."""
+        """The error of a stream that the target has closed; None after ``bye``, when that is expected."""
         if self._trouble is not None:
             return None
         with contextlib.suppress(asyncio.TimeoutError):
@@ -439,7 +439,7 @@ class Session:
                     future.set_result(message.get("ret"))
                 else:
                     future.set_exception(troubles.raised(self.target.id, message))
-                    future.exception()  # marks it as retrieved: the caller may be cancelled
+                    future.exception()  # marks the exception as retrieved, since the caller may be cancelled
         elif kind in questions.KINDS:
             self._questions.asked(message)
         elif kind == "need":
@@ -452,7 +452,7 @@ class Session:
     # --- ending
 
     def _fail(self, trouble: TargetError) -> None:
-        """Set this error on all pending futures; later errors are ignored."""
+        """Set this error on all pending futures. Later errors are ignored."""
         if self._trouble is None:
             self._trouble = trouble
             self._channel.give_up(trouble)
@@ -477,12 +477,12 @@ class Session:
         left_out = self._channel.intake.left_out
         if left_out:
             log.warning("%s: %d of its log lines are left out: they came too fast", self.target.id, left_out)
-        stream = self._channel.stream
+        stream = self._channel.end()
         if self._is_sound and self._channels is not None:
             self._channels.keep(self._channel)
             return
         if self._survival.state and not self._leaving:
-            stream.write(STOP)  # it would go on without a channel
+            stream.write(STOP)  # else the run would continue without a channel
         stream.close()
         try:
             await asyncio.wait_for(stream.wait_closed(), CLOSE_TIMEOUT)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LockRequest:
-    """``words`` name the holder in messages of others that want the lock; ``wait``: seconds to wait for the lock.
+    """``words``: text that names the holder, for others that wait for the lock; ``wait``: seconds to wait for the lock.
 
     ``name``: the name of the lock, if it is not the lock of the whole target.
     """
@@ -31,7 +31,7 @@ class LockRequest:
 class Start:
     """The parameters of a session. ``deadline``: seconds for the whole session, measured on the target.
 
-    ``clean``: no worker is started; what pushsalt keeps on the target is removed (``Session.removed``).
+    ``clean``: no worker is started; pushsalt's files are removed from the target (``Session.removed``).
     ``custom``: the archive of users' own modules, see thin/custom.py. ``salt``: Salt's own modules may be asked for,
     see thin/saltown.py. ``resource``: the resource that the session serves, see thin/resourcetypes.py. ``jid``: the
     job's id.
@@ -67,11 +67,11 @@ class Start:
         return parameters
 
     def resuming(self, frame: int) -> dict[str, object]:
-        """The parameters of the supervisor that takes up the run of this job at a frame."""
+        """The parameters of a supervisor that continues the run of this job, from this frame on."""
         return {"lock": None, "wait": 0, "deadline": None, "clean": False, "job": self.job, "resume": frame}
 
     def init(self, id: str, resource: Mapping[str, Any] | None) -> dict[str, Any]:
-        """The message ``init``; ``resource`` as the target gets it."""
+        """The message ``init``; ``resource``: its field of that name."""
         init = {
             "k": "init",
             "id": id,
@@ -91,10 +91,10 @@ class Start:
 def channels_of(
     target: Target, connection: Connection, keeper: Keeper | None, start: Start, runtime: Runtime
 ) -> Channels | None:
-    """Where a session's channel comes from and goes to, if other sessions may use it."""
+    """The store of channels that the session shares with others; None if its channel must not be shared."""
     if target.place != target.key:
         return cast("Channels", connection)
-    if keeper is None or not hasattr(connection, "park") or start.job:
+    if keeper is None or not hasattr(connection, "park"):
         return None
     from pushsalt.session.keptchannels import KeptChannels
 

@@ -1,8 +1,8 @@
 """The controller's side of a run that outlives its connection (``thin/surviving.py`` has the other).
 
-``Survival`` belongs to one session. While a run is under way it keeps the bytes that were written and may not have
-arrived, and counts the frames that came. When the connection breaks, it connects again with growing pauses, asks for
-the frame where it stopped, writes what the target lacks, and the session goes on as if nothing had happened.
+``Survival`` belongs to one session. During a run it keeps written bytes until the target has acknowledged them, and
+counts received messages. When the connection breaks, it connects again with increasing pauses, asks for the messages
+after the last received one, and writes the unacknowledged bytes again; then the session continues.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Seconds that one attempt may take from the connection to the target's word of how far the run is.
+#: Time limit in seconds for one attempt, from the connection to the target's report of the run (frame R).
 ATTEMPT: Final = 30.0
-#: Seconds between attempts: the first, and the longest.
+#: Seconds between attempts: the first pause, and the longest.
 PAUSE, LONGEST_PAUSE = 0.25, 8.0
-#: Kinds of errors that the next attempt may not meet: the server or the machine is being restarted, or out of reach.
+#: Error kinds after which another attempt is made: the server or the machine may be restarting, or unreachable.
 PASSING: Final = frozenset(
     {
         "connection_lost",
@@ -45,22 +45,22 @@ PASSING: Final = frozenset(
         "no_shell",
         "resource_unreachable",
         "jump_failed",
-        "auth_failed",  # pam_nologin, while a machine goes down or comes up
+        "auth_failed",  # pam_nologin, while a machine shuts down or boots
     }
 )
-#: Seconds between looks whether the target has all, when a run is left to itself.
+#: Seconds between checks whether the target has received everything, when the session detaches from a run.
 HEARING: Final = 0.02
 STOP: Final[bytes] = wire.frame(b"X", b"")
 LEAVE: Final[bytes] = wire.frame(b"L", b"")
-#: Bytes that may be on their way without a report of the target.
+#: Limit for the bytes that the target has not acknowledged.
 _UNREPORTED: Final = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
 class Reconnect:
-    """How a session whose run may outlive its connection gets another one.
+    """How a session gets a new connection during a run.
 
-    ``seconds``: for how long it is tried, 0 for not at all. ``connect`` returns a new connection, raises TargetError.
+    ``seconds``: how long to try, 0 for not at all. ``connect`` returns a new connection, or raises TargetError.
     """
 
     seconds: float
@@ -69,7 +69,7 @@ class Reconnect:
 
 @dataclass(frozen=True)
 class Ours:
-    """What ``Survival`` uses of its session: its channel, a way to give it another, and those to say things."""
+    """Functions of a session for ``Survival``: get and set the channel; report a warning, error or event."""
 
     channel: Callable[[], Channel]
     use: Callable[[Channel], None]
@@ -79,14 +79,14 @@ class Ours:
 
 
 class NotThereError(TargetError):
-    """Nothing is known on the target of the run that was asked for."""
+    """The target has no data of the requested run."""
 
 
 class Survival:
-    """The survival of one session's run.
+    """Keeps the run of one session going over broken connections.
 
-    ``state`` is what the target said last: "" before the run, then running, ended or gone (it was killed there).
-    ``count``: how many messages of the run have come.
+    ``state`` is the last reported one: "" before the run, then running, ended or gone (the run was killed there).
+    ``count``: the number of received messages of the run.
     """
 
     def __init__(self, target: Target, runtime: Runtime, start: Start, reconnect: Reconnect | None, ours: Ours) -> None:
@@ -100,16 +100,16 @@ class Survival:
         self._unheard: bytearray | None = None
         self._settled = asyncio.Event()
         self._settled.set()
-        self._until: float | None = None  # when attempts end; None: the connection holds
+        self._until: float | None = None  # when attempts end; None while connected
         self._lost_at = 0.0
         self._pause = PAUSE
         self._attempt_ends: asyncio.TimerHandle | None = None
         self._attached = False
         self._leaving = False
-        self._cause: TargetError | None = None  # how the connection was lost
-        self._last: TargetError | None = None  # why it did not come back
+        self._cause: TargetError | None = None  # the error of the broken connection
+        self._last: TargetError | None = None  # the error of the last attempt
 
-    # --- what is written
+    # --- writing
 
     @property
     def is_connecting(self) -> bool:
@@ -117,21 +117,21 @@ class Survival:
 
     @property
     def is_running(self) -> bool:
-        """Whether the target would go on with the run if the connection broke now."""
+        """Whether the run would continue on the target if the connection broke now."""
         return self.state == "running"
 
     def keep(self) -> None:
-        """From now on keep what is written, until the target says that it has come: the run begins."""
+        """Called when a run begins: keep written bytes from now on, until the target has acknowledged them."""
         if self._reconnect is not None and self._unheard is None:
             self._base, self._unheard = self._position, bytearray()
 
     async def leave(
         self, run: asyncio.Future[Any], write: Callable[[bytes], None], is_asked: Callable[[], bool]
     ) -> bool:
-        """Leave the run to itself, once all that was written has come there and every question is answered.
+        """Detach from the run, when all written bytes are acknowledged and every question is answered.
 
-        Returns False when it has ended before, or cannot go on without the channel. ``run`` is the wait for its end,
-        ``is_asked`` says whether an answer is under way.
+        Returns False if the run has ended before, or cannot continue without the channel. ``run``: future of its end;
+        ``is_asked``: whether a question is being answered.
         """
         if not self.is_running or run.done():
             return False
@@ -144,18 +144,18 @@ class Survival:
         return True
 
     def ends(self) -> None:
-        """From now on the connection is not made again."""
+        """Do not connect again from now on."""
         self._leaving = True
 
     def attach(self) -> None:
-        """The run was begun by another process: the session has just connected to it."""
+        """Called when the session has connected to a run that another process has begun."""
         self._attached = True
         self._unheard = bytearray()
         self._until = self._lost_at = time.monotonic()
         self._settled.clear()
 
     def written(self, data: bytes) -> bool:
-        """Note bytes that are to be written; whether they can be written now."""
+        """Count and keep bytes to be written; returns whether there is a connection to write them now."""
         self._position += len(data)
         if self._unheard is not None:
             self._unheard += data
@@ -164,39 +164,39 @@ class Survival:
         return not self.is_connecting
 
     def not_counted(self, size: int) -> None:
-        """So many of the bytes that were written are read by the first stage."""
+        """Exclude ``size`` written bytes, which the first stage reads, from the count."""
         self._position -= size
 
     async def settled(self) -> None:
         """Wait until there is a connection."""
         await self._settled.wait()
 
-    # --- what the target says
+    # --- reading
 
     def frame(self) -> None:
-        """A message has come."""
+        """Count a received message."""
         self.count += bool(self.state)
 
     def told(self, fields: Mapping[str, str]) -> None:
-        """Take what an R frame says. Raises ValueError for what cannot be, TargetError when the run is not there."""
+        """Process an R frame. Raises ValueError if it is invalid, NotThereError if the target lacks the run."""
         state, got = fields.get("state", ""), _number(fields.get("got", "0"))
         if self._reconnect is None or self._unheard is None:
-            raise ValueError("word of a run that was not asked for")
+            raise ValueError("a report of a run that was not requested")
         if state not in ("running", "ended", "gone", "unknown", "refused"):
-            raise ValueError("a state of a run that does not exist")
+            raise ValueError("a report with an unknown state of the run")
         if not self.is_connecting and (state != "running" or "at" in fields) and self.state in ("", "running"):
-            raise ValueError(f"a run that is {state} without having been asked for")
+            raise ValueError(f"an unexpected report that the run is {state}")
         if self._attached and state == "running" and self.is_connecting:
             self._base = self._position = got
         if state == "running":
             if not self._base <= got <= self._position:
-                raise ValueError("more bytes came than were sent, or fewer than before")
+                raise ValueError("a report with more received bytes than were sent, or fewer than before")
             del self._unheard[: got - self._base]
             self._base = got
         if "at" in fields:
             at = _number(fields["at"])
             if at < self.count:
-                raise ValueError("frames that came before")
+                raise ValueError("frames that were received before")
             self.count = at
         if state in ("unknown", "refused"):
             raise self._not_there(state, fields.get("message", ""))
@@ -208,8 +208,8 @@ class Survival:
         said = f": {printable(why)}" if state == "refused" and why else ""
         return NotThereError(
             "connection_lost",
-            f"{self._id}: the connection was lost, and nothing is left of the run there{said}",
-            "what was under way may have been done or not: look at the target, and run again",
+            f"{self._id}: the connection was lost, and the target has no data of the run{said}",
+            "the running state may or may not have been applied: look at the target, and run again",
         )
 
     def _resumed(self) -> None:
@@ -226,16 +226,16 @@ class Survival:
     # --- connecting again
 
     async def _another(self, connection: Connection) -> Channel:
-        """Start the runtime on another connection, to go on with the run at the next frame."""
+        """Start the runtime on another connection, to continue the run after the last received message."""
         channel = Channel(self._target, connection.user, self._runtime, self._ours.warn, self._ours.fail)
-        channel.intake = self._ours.channel().intake  # the budgets of a session do not grow by breaking it
+        channel.intake = self._ours.channel().intake  # a broken connection does not renew the budgets
         await channel.start(connection, self._start.resuming(self.count))
         self._ours.use(channel)
         self._greeting = asyncio.get_running_loop().create_task(_greet(channel))
         return channel
 
     async def again(self, cause: TargetError) -> Channel | None:
-        """Another channel to the run; None when there is none (``trouble`` says why)."""
+        """A new channel to the run; None if the attempts have failed (``trouble`` has the error)."""
         if self._reconnect is None or not self._reconnect.seconds or not self.state or self._leaving:
             return None
         now = time.monotonic()
@@ -278,8 +278,8 @@ class Survival:
         why = "" if exc.message == self._cause.message else f"; then: {exc.message.removeprefix(f'{self._id}: ')}"
         return TargetError(
             "connection_lost",
-            f"{self._cause.message}, and could not be made again within {self._reconnect.seconds:g} s{why}",
-            "the run may go on there: `pushsalt jobs resume` collects its return",
+            f"{self._cause.message}, and could not be restored within {self._reconnect.seconds:g} s{why}",
+            "the run may continue there: `pushsalt jobs resume` collects its return",
         )
 
 
@@ -290,5 +290,5 @@ async def _greet(channel: Channel) -> None:
 
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 20):
-        raise ValueError("a number that is none")
+        raise ValueError("an invalid number")
     return int(text)

@@ -1,4 +1,4 @@
-"""The errors of a session, in words."""
+"""The errors of a session, with messages and hints."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def lost(exc: TargetError, work_sent: bool) -> TargetError:
 
 
 def ended(target: Target, channel: Channel, awaited: bool) -> TargetError | None:
-    """The error of a channel that the target has closed; None when nothing more was ``awaited``."""
+    """The error of a channel that the target has closed; None if nothing was ``awaited`` and it ended normally."""
     status = channel.stream.exit_status
     if not channel.is_greeted:
         return channel.ending()
@@ -78,8 +78,8 @@ def raised(id: str, message: dict[str, Any]) -> FunctionError:
         log.debug("%s: %s", id, message["tb"][:_TEXT])
     if message.get("known", True):
         return FunctionError("exception", text, "see the message; -l debug shows where it was raised", name)
-    known = message.get("nearest")
-    near = [printable(str(one)) for one in known[:3]] if isinstance(known, list) else []
+    nearest = message.get("nearest")
+    near = [printable(str(one)) for one in nearest[:3]] if isinstance(nearest, list) else []
     there = message.get("hint") or "`pushsalt run TARGET sys.list_functions` lists what there is"
     hint = f"nearest: {', '.join(near)}" if near else printable(str(there))
     return FunctionError("unknown_function", text, hint, "CommandExecutionError")

@@ -99,14 +99,14 @@ class Term:
     part: bool = False
 
     def match(self, subject: Any) -> bool:
-        """Whether it holds for a Subject. Raises UsageError for a term that makes no sense."""
+        """Whether the term matches a Subject. Raises UsageError for an invalid term."""
         source = self.matcher.SOURCE
         if source == "subject":
             return self._asked(self.matcher.match, subject)
         return self.of(subject.id if source == "id" else subject.grains if source == "grains" else subject.pillar)
 
     def of(self, value: Any) -> bool:
-        """Whether it holds for the id, the grains or the pillar of a target."""
+        """Whether the term matches a value: the id, grains or pillar of a target, by the matcher's SOURCE."""
         try:
             if self.matcher.SOURCE == "id":
                 return self._asked(self.matcher.match, value)
@@ -141,7 +141,7 @@ def _say_shadowed(name: str) -> None:
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression that was understood: a tree of words (``thin.utils.compound``) and the term of each."""
+    """A parsed expression: a tree of words (``thin.utils.compound``), and the term of each word."""
 
     text: str
     tree: tuple[Any, ...]
@@ -168,7 +168,7 @@ class Expression:
         raise self.error("has a '(' right behind a target")
 
     def error(self, problem: str) -> UsageError:
-        """The error of this term."""
+        """The error for a problem of this expression."""
         return _error(self.text, problem)
 
 
@@ -186,7 +186,7 @@ def matches(
     nodegroups: Nodegroups | None = None,
     vocabulary: Vocabulary = OURS,
 ) -> bool:
-    """Whether the expression selects this one target. Raises UsageError for an expression that cannot be understood."""
+    """Whether the expression selects this one target. Raises UsageError for an invalid expression."""
     parsed = parse(expr, tgt_type, delimiter=delimiter, nodegroups=nodegroups, vocabulary=vocabulary)
     return parsed.predicate()(subject)
 
@@ -240,7 +240,7 @@ def _compound(
             if nodegroups.is_both(name):
                 _say_shadowed(name)
     expanded = grammar.expand(words, nodegroups, missing)
-    if words and not expanded:  # of groups that are not there
+    if words and not expanded:  # all groups are missing
         return Expression(text, ("nothing",), {})
     try:
         tree = grammar.parse(expanded)
@@ -266,8 +266,8 @@ def _term(text: str, word: str, pillar_exact: bool, quiet: bool, vocabulary: Voc
     letter, delimiter, expr = prefixed
     found = vocabulary.of_letter(letter)
     if found is None:
-        known = ", ".join(sorted({*vocabulary.letters(), "N"}))
-        raise _error(text, f"has {word!r}, but there is no {letter}@ (there are {known})")
+        letters = ", ".join(sorted({*vocabulary.letters(), "N"}))
+        raise _error(text, f"has {word!r}, but there is no {letter}@ (there are {letters})")
     tgt_type = "pillar_exact" if pillar_exact and letter in ("I", "J") else found
     matcher = vocabulary.named(tgt_type)
     if matcher.SOURCE == "id":
@@ -284,15 +284,15 @@ def _ask(term: Term) -> _Predicate:
     source = term.matcher.SOURCE
     if source in ("id", "subject"):
         return term.match
-    known: dict[Hashable, bool] = {}
-    kept: list[Any] = []  # so that no id() is given out twice
+    results: dict[Hashable, bool] = {}
+    kept: list[Any] = []  # keeps the objects alive, so that each id() is unique
 
     def predicate(subject: Any) -> bool:
         value = subject.grains if source == "grains" else subject.pillar
         key = id(value)  # caches give equal targets the very same mapping
-        if key not in known:
-            known[key] = term.of(value)
+        if key not in results:
+            results[key] = term.of(value)
             kept.append(value)
-        return known[key]
+        return results[key]
 
     return predicate

@@ -21,11 +21,11 @@ from pushsalt.targeting.names import of_whole_name
 
 #: The manager of targets that the controller reaches directly.
 CONTROLLER: Final = "controller"
-#: Most tokens of a list that are looked up one by one, joined ones too, since an id may contain a comma.
+#: Limit for the tokens of a list that are looked up one by one, including joined ones (an id may contain a comma).
 _TOKENS: Final = 20
-#: Most managers of a glob whose resources are read one by one; for more, all resources are filtered.
+#: Limit for the managers of a glob whose resources are read one by one; for more, all resources are filtered.
 _MANAGERS: Final = 200
-#: So few that are left by other terms are asked one by one.
+#: Up to this number of keys that other terms have left, a term is tested for each key.
 _FEW: Final = 2000
 
 
@@ -59,20 +59,20 @@ class ManagedResources(Protocol):
         """key -> manager."""
 
     def of_type(self, type: str) -> Collection[str]:
-        """The keys of all of a type. That is relied on (``relied``)."""
+        """The keys of all resources of a type; they are recorded as by ``relied``."""
 
     def of_manager(self, manager: str) -> Collection[str]: ...
 
     def called(self, id: str) -> Collection[str]:
-        """The keys of those that have this bare id."""
+        """The keys of the resources with this bare id."""
 
     def manager(self, key: str) -> str | None: ...
 
     def managers(self, keys: Collection[str]) -> Mapping[str, str | None]:
-        """The manager of each of these, at least."""
+        """key -> manager, for at least these keys."""
 
     def relied(self, keys: Collection[str]) -> None:
-        """Called with the keys that a term selected by their registrations."""
+        """Record that a term has selected these keys by their registrations."""
 
     def elsewhere(self, name: str) -> Mapping[str, str]:
         """key -> manager, for resources of this name whose manager is not in the inventory."""
@@ -110,7 +110,7 @@ class NoManagedResources:
 
 
 class Fleet:
-    """All targets that can be selected, with their data; results of terms are cached."""
+    """All selectable targets, with their data. Results of terms are cached."""
 
     def __init__(
         self,
@@ -142,14 +142,14 @@ class Fleet:
     def in_order(self, chosen: Collection[str]) -> list[str]:
         """Keys in the inventory's order, each followed by its managed resources, sorted."""
         ids = self.inventory.ids
-        known = self.inventory.targets
+        targets = self.inventory.targets
         keys = set(chosen)
-        resources = keys.difference(known)
+        resources = keys.difference(targets)
         if not resources:
             return list(ids) if len(keys) == len(ids) else [id for id in ids if id in keys]
         managers = self.managed.managers(resources)
         managed: defaultdict[str | None, list[str]] = defaultdict(list)
-        # in memory order, unless there are far fewer
+        # in the order of memory, unless few keys are needed
         for key in managers if len(managers) < 4 * len(resources) else resources:
             if key in resources:
                 managed[managers.get(key)].append(key)
@@ -172,8 +172,8 @@ class Fleet:
 
     def exactly(self, token: str) -> Collection[str]:
         """The keys of an exact name: the inventory id; else the resource with this key; else resources with this id."""
-        known = self.inventory.targets
-        if token in known:
+        targets = self.inventory.targets
+        if token in targets:
             return (token,)
         if of_whole_name(token, self.inventory):
             return (token.partition(":")[2],)
@@ -285,14 +285,14 @@ class Fleet:
 
     def _of_type(self, expr: str) -> set[str]:
         type, colon, id = expr.partition(":")
-        known = self.inventory.targets
+        targets = self.inventory.targets
         if colon:
-            found = {id} if id in known and known[id].transport == type else set()
+            found = {id} if id in targets and targets[id].transport == type else set()
             if self.managed.has_any() and self.managed.manager(expr) is not None:
                 self.managed.relied([expr])
                 found.add(expr)
             return found
-        found = {id for id, target in known.items() if target.transport == type}
+        found = {id for id, target in targets.items() if target.transport == type}
         return found.union(self.managed.of_type(type)) if self.managed.has_any() else found
 
     def _of_manager(self, name: str) -> set[str]:
@@ -312,12 +312,12 @@ class Fleet:
 
 
 def is_wildcard(expr: str) -> bool:
-    """Whether a glob may mean more than the very id."""
+    """Whether a glob may match more than one id."""
     return any(letter in expr for letter in "*?[")
 
 
 def _tokens(expr: str) -> list[str] | None:
-    """The ids that a list may mean: its parts, and neighbours of them joined; None for a long one."""
+    """The ids that a list may contain: its parts, and joined adjacent parts; None for a long list."""
     parts = expr.split(",")
     if len(parts) > _TOKENS:
         return None
@@ -345,7 +345,7 @@ def _cost_of(term: Term) -> int:
 
 
 class InventoryCaches:
-    """Caches for want of caches: grains and pillar that are written in the inventory."""
+    """``Caches`` without cached data: the grains and pillar of the inventory only."""
 
     def __init__(self, inventory: Inventory) -> None:
         self._targets = inventory.targets
@@ -360,7 +360,7 @@ class InventoryCaches:
 class LazySubject:
     """A Subject that reads the caches on demand."""
 
-    #: its managed resources do not matter here: only the key itself is selected
+    #: not needed here, since only the key itself is selected
     resources: Mapping[str, Sequence[str]] = {}
 
     def __init__(self, id: str, target: Target, caches: Caches) -> None:
@@ -391,10 +391,10 @@ class LazySubject:
 
 
 class LazyResource:
-    """As LazySubject, of a resource."""
+    """As LazySubject, for a resource."""
 
     resources: Mapping[str, Sequence[str]] = {}
-    #: an inventory has its own ids in its groups
+    #: groups of an inventory contain inventory ids only
     groups: Sequence[str] = ()
 
     def __init__(self, key: str, managed: ManagedResources, caches: Caches) -> None:

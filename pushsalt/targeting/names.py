@@ -35,12 +35,12 @@ def key_of(name: str) -> str | None:
 def names(keys: Iterable[str], inventory: Inventory) -> list[str]:
     """One unique name for each key, in order."""
     keys = list(keys)
-    known = inventory.targets
-    if all(map(known.__contains__, keys)):
+    targets = inventory.targets
+    if all(map(targets.__contains__, keys)):
         return keys
     found: list[str] = []
     for key in keys:
-        if key in known:
+        if key in targets:
             found.append(key)
             continue
         id = key.partition(":")[2]

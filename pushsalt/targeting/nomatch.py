@@ -13,7 +13,7 @@ from pushsalt.nearest import nearest
 from pushsalt.targeting.compound import Nodegroups, parse
 from pushsalt.targeting.fleet import Fleet, ManagedResources
 
-#: Most resources whose ids are compared for suggestions.
+#: Limit for the resources whose ids are compared for suggestions.
 _COMPARED: Final = 5000
 #: Terms and operators of compound expressions.
 _COMPOUND: Final = re.compile(r"(?:^|[\s(])[A-Z]@.|\s(?:and|or)\s|^not\s")
@@ -41,21 +41,21 @@ def no_match(
 
 
 def _compound_hint(words: str) -> str:
-    """What to write where an expression has no option that says so, and was taken for a glob."""
+    """A hint for a compound expression that was given without -C, and so was taken for a glob."""
     name = words[2:]
     short = f"-N {shlex.quote(name)} or " if words.startswith("N@") and name == "".join(name.split()) else ""
     return f"a target without an option is a glob over ids: {short}-C {shlex.quote(words)}"
 
 
 def _of_groups(words: str, tgt_type: str, inventory: Inventory, nodegroups: Nodegroups) -> list[str]:
-    """Groups whose names were used as ids, or are similar."""
+    """Hints with the groups whose names were used as ids, or are similar."""
     if tgt_type == "nodegroup":
-        known = {name.lower(): name for name in (*nodegroups, *inventory.groups)}
-        if words in known.values():
+        groups = {name.lower(): name for name in (*nodegroups, *inventory.groups)}
+        if words in groups.values():
             return []
-        near = [known[name] for name in nearest(words.lower(), known, 3, 0.5)]
+        near = [groups[name] for name in nearest(words.lower(), groups, 3, 0.5)]
         hints = [f"nearest groups: {', '.join(near)}"] if near else []
-        return ["'*' is all there are", *hints] if words == "all" else hints
+        return ["'*' selects all targets", *hints] if words == "all" else hints
     how = "N@" if tgt_type == "compound" else "-N "
     hints = []
     for word in dict.fromkeys(words.replace(",", " ").split()):
@@ -75,7 +75,7 @@ def no_such_ids(
     near = inventory.nearest(words)
     hints += [f"nearest ids: {', '.join(near)}"] if near else []
     nor = ", and no such resource" if managed.has_any() else ""
-    hint = "; ".join(hints) or "take it out of the list, or add it to the inventory"
+    hint = "; ".join(hints) or "remove it from the list, or add it to the inventory"
     return NoTargetError(f"no such id in the inventory{nor}: {', '.join(missing)}", hint)
 
 
@@ -83,10 +83,10 @@ def _of_resources(words: str, tgt_type: str, plain: str, inventory: Inventory, m
     if tgt_type == "glob":
         found = _keys(words, inventory, managed)
         if found:
-            return [f"resources are called so, a glob alone is not compared with them: -C {words!r} means {found}"]
+            return [f"a glob does not match names of resources; -C {words!r} selects {found}"]
     gone = {key: owner for word in plain.replace(",", " ").split() for key, owner in managed.elsewhere(word).items()}
     if gone:
-        return [f"{key} is behind {owner}, which is not in the inventory" for key, owner in list(gone.items())[:3]]
+        return [f"{key} is managed by {owner}, which is not in the inventory" for key, owner in list(gone.items())[:3]]
     everything = managed.all()
     if len(everything) > _COMPARED:
         return []
@@ -97,7 +97,7 @@ def _of_resources(words: str, tgt_type: str, plain: str, inventory: Inventory, m
 
 
 def _keys(words: str, inventory: Inventory, managed: ManagedResources) -> str:
-    """The first of what is meant if each is looked at."""
+    """The first keys that a compound expression selects."""
     try:
         found = Fleet(inventory, None, managed).select(parse(words, "compound"))
     except UsageError:

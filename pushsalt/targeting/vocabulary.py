@@ -73,7 +73,7 @@ class Vocabulary:
 
     @cached_property
     def _own_letters(self) -> Mapping[str, str]:
-        """Read from the files' text: a matcher is run when an expression has its letter, and not before."""
+        """Letter -> tgt_type of users' matchers, read from their source: files are not executed to find letters."""
         found: dict[str, str] = {}
         for name in plugins.names("matchers", self._folders()):
             if name in _ours():

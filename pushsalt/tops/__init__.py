@@ -6,9 +6,9 @@
       ext_nodes: /usr/local/bin/classify
 
 A source has ``top(**kwargs)``, as Salt's have, so that users' own work unchanged. It gets ``opts`` (the controller's
-with the target's over them) and ``grains``, and returns ``{saltenv: [SLS, …]}``; None and an empty mapping are nothing.
-Users' own, from ``_tops`` folders, find Salt's ``__opts__``, ``__grains__``, ``__salt__`` and ``__pillar__`` among
-their globals, and may have a ``__virtual__``. One that has a parameter ``outside`` gets an ``Outside`` by it.
+with the target's over them) and ``grains``, and returns ``{saltenv: [SLS, …]}``, an empty mapping or None. Users' own,
+from ``_tops`` folders, have Salt's ``__opts__``, ``__grains__``, ``__salt__`` and ``__pillar__`` as globals, and may
+have a ``__virtual__``. A function with the parameter ``outside`` gets an ``Outside``.
 """
 
 from __future__ import annotations

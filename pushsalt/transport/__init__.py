@@ -104,7 +104,7 @@ class ConnectOptions:
     #: Folders of users' transports, and those that were used, by name.
     plugin_folders: tuple[Path, ...] = ()
     loaded: dict[str, ModuleType] = field(default_factory=dict, compare=False, repr=False)
-    #: of a kept session
+    #: the keeper of a kept session; None without one
     keeper: Keeper | None = field(default=None, compare=False, repr=False)
 
 

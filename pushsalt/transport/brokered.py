@@ -21,8 +21,10 @@ log = logging.getLogger(__name__)
 
 #: How many times the keeper may ask for further jump hosts.
 _JUMPS = 20
-#: Seconds to wait for a place in the keeper's backlog, and between attempts.
+#: Time limit for a place in the keeper's backlog, and pause between attempts, in seconds.
 _PATIENCE, _PAUSE = 10.0, 0.01
+#: Seconds for the keeper's word that it has the request.
+_ANSWER = 20.0
 
 
 class Keeper:
@@ -35,6 +37,8 @@ class Keeper:
         self.path, self.seconds = path, seconds
         self._starting = starting
         self._started: asyncio.Task[None] | None = None
+        #: what listens there does not answer as a keeper does
+        self._is_none = False
         self._token = secrets.token_hex(8)
         self._environment = lease.environment(os.environ)
 
@@ -78,9 +82,9 @@ class Keeper:
         """Add the inventory's entries of this jump host, and of the jump hosts before it."""
         if name in jumps:
             return
-        known = inventory.get(name)
-        jumps[name] = None if known is None else lease.of_target(known)
-        for each in known.jump if known is not None else ():
+        target = inventory.get(name)
+        jumps[name] = None if target is None else lease.of_target(target)
+        for each in target.jump if target is not None else ():
             self._add(each, inventory, jumps)
 
     async def _opened(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
@@ -89,6 +93,8 @@ class Keeper:
                 self._started = asyncio.ensure_future(asyncio.to_thread(self._starting))
             await asyncio.shield(self._started)
             self._starting = None
+        if self._is_none:
+            return None
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         sock.setblocking(False)
         try:
@@ -109,6 +115,14 @@ class Keeper:
     async def _answer(
         self, target: Target, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> tuple[BrokeredConnection | None, list[str]]:
+        try:
+            found = await asyncio.wait_for(lease.read(reader), _ANSWER)
+        except asyncio.TimeoutError:
+            found = None
+        if found is None or found[0] != b"w":
+            log.debug("%s: what listens on the session's socket is no keeper", target.id)
+            self._is_none = True
+            return None, []
         while (found := await lease.read(reader)) is not None:
             kind, _, data = found
             if kind == b"L":

@@ -90,8 +90,8 @@ class HostRecord:
             wanted += [name.decode() for name in key.sig_algorithms]
         for key in self.elsewhere:
             wanted += [name.decode() for name in key.sig_algorithms]
-        known = set(_ALGORITHMS) | {name + "-cert-v01@openssh.com" for name in _ALGORITHMS}
-        return [name for name in dict.fromkeys([*wanted, *_ALGORITHMS]) if name in known]
+        supported = set(_ALGORITHMS) | {name + "-cert-v01@openssh.com" for name in _ALGORITHMS}
+        return [name for name in dict.fromkeys([*wanted, *_ALGORITHMS]) if name in supported]
 
 
 _ALGORITHMS = (
@@ -134,25 +134,25 @@ class KnownHosts:
                 self._named.setdefault(name, []).append(place)
 
     def lookup(self, host: str, port: int) -> HostRecord:
-        known = HostRecord(unreadable=list(self._nameless))
+        record = HostRecord(unreadable=list(self._nameless))
         name = host if port == DEFAULT_PORT else f"[{host}]:{port}"
         named = {*self._named.get(name.lower(), ()), *self._named.get(host.lower(), ())}
         for place in sorted({*named, *self._tried}):
             line = self._lines[place]
-            here = line.matches(name)
-            if here or (name != host and line.matches(host)):
+            applies = line.matches(name)
+            if applies or (name != host and line.matches(host)):
                 key = _parse(line.key)
                 if key is None or line.marker not in MARKERS:
-                    known.unreadable.append(line.where)
+                    record.unreadable.append(line.where)
                 elif line.marker == "revoked":
-                    known.revoked.append((key, line.where))
+                    record.revoked.append((key, line.where))
                 elif line.marker == "cert-authority":
-                    known.authorities.append((key, line.where))
-                elif here:
-                    known.trusted.append((key, line.where))
+                    record.authorities.append((key, line.where))
+                elif applies:
+                    record.trusted.append((key, line.where))
                 else:
-                    known.elsewhere.append(key)
-        return known
+                    record.elsewhere.append(key)
+        return record
 
     def add(self, host: str, port: int, key: asyncssh.SSHKey) -> Path:
         """Append a key to the first file; other processes may append at the same time. Raises OSError."""
@@ -203,7 +203,7 @@ def _parse(text: str) -> asyncssh.SSHKey | None:
     try:
         return asyncssh.import_public_key(text)
     except asyncssh.KeyImportError:
-        return None  # this type of key is not supported: another one will be requested from the server
+        return None  # an unsupported type of key: keys of other types are requested from the server
 
 
 def fingerprint(key: asyncssh.SSHKey) -> str:

@@ -18,7 +18,7 @@ from pushsalt.transport.sshkeys import DEFAULT_KEYS
 
 
 def identity(target: Target, options: ConnectOptions) -> tuple[str, bool]:
-    """The digest of a login, from the present configuration, ssh_config, known_hosts and key files.
+    """(digest of a login, from the current configuration, ssh_config, known_hosts and key files; see below).
 
     The second value is whether the login also depends on environment variables or programs, which the digest does not
     contain. Raises TargetError for settings that are refused.
@@ -27,7 +27,7 @@ def identity(target: Target, options: ConnectOptions) -> tuple[str, bool]:
     varies = False
     for each, login in _way(target, options):
         varies = varies or login.settings.varies or bool(login.settings.proxy)
-        for text in (*_settings(login.settings), *_known(login.known), *_keys(each, login.settings), *_own(each)):
+        for text in (*_settings(login.settings), *_host_keys(login.record), *_keys(each, login.settings), *_own(each)):
             digest.update(text.encode("utf-8", "surrogateescape") + b"\0")
     return digest.hexdigest(), varies
 
@@ -49,14 +49,14 @@ def _settings(settings: SshSettings) -> Iterator[str]:
             yield f"{word} {value!r}"
 
 
-def _known(known: HostRecord) -> Iterator[str]:
+def _host_keys(record: HostRecord) -> Iterator[str]:
     """The host keys that would be accepted now, and those that would be refused."""
     for name in ("trusted", "authorities", "revoked"):
-        for key, _ in getattr(known, name):
+        for key, _ in getattr(record, name):
             yield f"{name} {key.public_data.hex()}"
-    for key in known.elsewhere:
+    for key in record.elsewhere:
         yield f"elsewhere {key.public_data.hex()}"
-    yield f"unreadable {known.unreadable!r}"
+    yield f"unreadable {record.unreadable!r}"
 
 
 def _keys(target: Target, settings: SshSettings) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 A connection is used by one command at a time. When a command gives it back, the keeper keeps it open, with one runtime
 on the target that waits for its next session, for the idle time that the command has set. A command gets a kept
-connection only if a login with the present configuration, ssh_config, known_hosts and key files would be equal
+connection only if a login with the current configuration, ssh_config, known_hosts and key files would be equal
 (``transport.identity``) and the server still answers. Otherwise the keeper makes a new connection.
 """
 
@@ -97,7 +97,7 @@ class Names(dict[str, Target]):
 
 
 class MissingError(Exception):
-    """A jump host of which the command has not yet sent whether it is an id of its inventory."""
+    """The command has not sent yet whether this jump host is an id of its inventory."""
 
 
 class Keeper:
@@ -133,7 +133,7 @@ class Keeper:
             asyncio.get_running_loop().call_later(max(1.0, left), self._look)
 
     def stop(self) -> None:
-        """Keep no connection any more; the process ends when the last one was given back."""
+        """Keep no connections from now on; the process ends when the last used one is given back."""
         self.seconds = 0.0
         self._asked = 0.0
         if not self.used and not self.idle:
@@ -147,6 +147,7 @@ class Keeper:
             found = await lease.read(reader)
         with contextlib.suppress(ConnectionError, ValueError, KeyError):
             if found is not None and found[0] == b"l":
+                writer.write(lease.frame(b"w"))
                 await Lease(self, reader, writer).run(found[2])
             elif found is not None and found[0] in b"?q":
                 await self._control(found, writer)
@@ -241,7 +242,7 @@ class Keeper:
 
 
 async def _watch(kept: Kept) -> None:
-    """Wait until an idle runtime sends something or ends: it cannot be used any more then."""
+    """Wait until an idle runtime sends something or ends; then its channel cannot be used any longer."""
     with contextlib.suppress(TargetError):
         await kept.stream.read()
     kept.stream.abort()
@@ -257,7 +258,7 @@ async def _stop_watching(kept: Kept) -> None:
 
 
 async def _answers(kept: Kept) -> bool:
-    """Whether the server still answers. It is asked, unless data has just arrived from it."""
+    """Whether the server still answers. A request is sent, unless data from it has arrived recently."""
     before, now = kept.clocks, (time.monotonic(), time.time())
     slept = abs((now[1] - before[1]) - (now[0] - before[0])) > 1  # the machine was suspended, or its clock was set
     if now[0] - before[0] < FRESH and not slept:

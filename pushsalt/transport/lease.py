@@ -7,12 +7,12 @@ command   ``l`` target, options, jumps, about: request a connection · ``o`` wor
           ``i`` bytes for its stdin · ``z`` end of stdin · ``c`` close · ``a`` abort · ``p`` about: keep the stream
           open, with this data for the next command · ``r`` continue the kept stream, as stream 0 ·
           ``d`` give the connection back
-keeper    ``L`` user, about (of the kept stream): the connection · ``N`` names: request again, with these jump
-          hosts · ``A`` the keeper cannot make it: connect without the keeper · ``E`` kind, message, hint: connecting
-          failed, or a command was not started · ``O`` the command was started · ``o`` bytes of stdout ·
-          ``e`` bytes of stderr · ``k`` number of bytes of stdin that were passed on · ``z`` end of stdout ·
-          ``x`` kind, message, hint: the connection is broken · ``s`` status: the command has ended ·
-          ``g`` level, name, text: a log message
+keeper    ``w`` the request has come · ``L`` user, about (of the kept stream): the connection · ``N`` names: request
+          again, with these jump hosts · ``A`` the keeper cannot make it: connect without the keeper · ``E`` kind,
+          message, hint: connecting failed, or a command was not started · ``O`` the command was started ·
+          ``o`` bytes of stdout · ``e`` bytes of stderr · ``k`` number of bytes of stdin that were passed on ·
+          ``z`` end of stdout · ``x`` kind, message, hint: the connection is broken · ``s`` status: the command has
+          ended · ``g`` level, name, text: a log message
 control   ``?`` list connections · ``q`` ids: close these connections, or all · the answer is ``!``
 ========  ==========================================================================================================
 """
@@ -52,7 +52,7 @@ def frame(kind: bytes, stream: int = 0, data: bytes = b"") -> bytes:
     return kind + stream.to_bytes(4, "big") + len(data).to_bytes(4, "big") + data
 
 
-def said(kind: bytes, stream: int = 0, **values: Any) -> bytes:
+def said(kind: bytes, stream: int = 0, /, **values: Any) -> bytes:
     """The bytes of a frame with several values."""
     packed: bytes = msgpack.packb(values, unicode_errors="surrogateescape")
     return frame(kind, stream, packed)
@@ -120,8 +120,8 @@ def to_options(given: Mapping[str, Any], jumps: Mapping[str, Target], shared: di
     found: dict[str, Any] = {name: given[name] for name in _PLAIN}
     for name in _PATHS:
         found[name] = None if given[name] is None else tuple(Path(path) for path in given[name])
-    beside = given["known_hosts_file"]
-    found["known_hosts_file"] = None if beside is None else Path(beside)
+    known_hosts = given["known_hosts_file"]
+    found["known_hosts_file"] = None if known_hosts is None else Path(known_hosts)
     return ConnectOptions(inventory=jumps, shared=shared, **found)
 
 

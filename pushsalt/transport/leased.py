@@ -89,7 +89,7 @@ class Streams:
         self._pump(number, stream)
 
     async def _make_room(self) -> bool:
-        """End the runtime that waits for a session, since some servers allow only one session per connection."""
+        """End the waiting runtime, as some servers allow one session per connection; returns whether there was one."""
         if self._parked is None:
             return False
         stream, _ = self._parked

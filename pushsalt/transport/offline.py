@@ -1,4 +1,4 @@
-"""The transport of machines that are never connected to: their grains are in the inventory, to render SLS for them."""
+"""The transport of machines without connection; SLS are rendered for them with the grains of the inventory."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ async def connect(target: Target, options: ConnectOptions) -> Connection:
     """Always raises TargetError."""
     raise TargetError(
         "offline",
-        f"{target.id} is offline: what was asked for needs the machine itself",
+        f"{target.id} is offline: this needs the machine itself",
         f"use transport: ssh or local for {target.id}, or ask only for what its grains and pillar answer",
     )

@@ -15,9 +15,9 @@ from typing import Any, cast
 
 from pushsalt.transport.stream import keep_tail
 
-#: Seconds that a ProxyCommand has to end by itself after the connection.
+#: Seconds that a ProxyCommand has to end by itself after its connection was closed.
 GRACE = 1.0
-#: Seconds to wait for a killed program: it may run as another user (sudo), and cannot be signalled.
+#: Seconds to wait for a killed program, which may run as another user (sudo) so that it cannot be signalled.
 KILLED = 3.0
 
 
@@ -39,8 +39,8 @@ class Program(asyncio.SubprocessProtocol):
     def signal(self, number: signal.Signals, send: Callable[[int, int], None] = os.kill) -> None:
         """Send it a signal, unless it has ended.
 
-        Not by asyncio, which polls the process first, and may thereby take the exit status from the task that waits for
-        it.
+        asyncio's own methods are not used: they poll the process first, and may take the exit status from the task that
+        waits for it.
         """
         if self.process is not None and not self.gone.is_set():
             with contextlib.suppress(ProcessLookupError, PermissionError):

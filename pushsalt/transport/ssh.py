@@ -33,7 +33,7 @@ from pushsalt.transport.sshtrouble import BUSY, Trouble, message_of, printable
 
 log = logging.getLogger(__name__)
 
-#: In the order of benchmarks/ssh_algorithms.py, whose docstring has the figures; the others are for old servers.
+#: In the order of speed by benchmarks/ssh_algorithms.py, whose docstring has the figures; the last are for old servers.
 KEX = (
     "curve25519-sha256",
     "curve25519-sha256@libssh.org",
@@ -118,7 +118,7 @@ def _acknowledge_at_once(connection: asyncssh.SSHClientConnection) -> None:
 
 
 class Login:
-    """One login with its repetitions, and the information for its error."""
+    """One login with its attempts, and the information for its error."""
 
     def __init__(self, target: Target, options: ConnectOptions, shared: Shared) -> None:
         self.target, self.options, self.shared = target, options, shared
@@ -126,7 +126,7 @@ class Login:
         self.settings = settings = resolve(target, files, accept_new=options.accept_new_host_keys)
         self.hosts = self._known_hosts()
         name = str(settings.get("HostKeyAlias") or settings.host)
-        self.known: HostRecord = self.hosts.lookup(name, settings.port)
+        self.record: HostRecord = self.hosts.lookup(name, settings.port)
         self.trouble = Trouble(
             target.id, settings.host, name, settings.port, settings.user, password=target.passwd is not None
         )
@@ -165,7 +165,7 @@ class Login:
             way,
         )
         tried = ", ".join(self.trouble.tried) or "none"
-        log.debug("%s: keys to log in with: %s; known host keys: %d", self.target.id, tried, len(self.known.trusted))
+        log.debug("%s: keys to log in with: %s; known host keys: %d", self.target.id, tried, len(self.record.trusted))
         pause = 0.1
         while True:
             self.connection = None
@@ -200,9 +200,9 @@ class Login:
 
     def _without_certificate(self, exc: Exception, arguments: dict[str, Any]) -> bool:
         """Whether to request the plain host key: the key is known, and only its certificate is not accepted."""
-        if not isinstance(exc, asyncssh.HostKeyNotVerifiable) or self.refusal is not None or not self.known.trusted:
+        if not isinstance(exc, asyncssh.HostKeyNotVerifiable) or self.refusal is not None or not self.record.trusted:
             return False
-        plain = self.known.algorithms(certificates=False)
+        plain = self.record.algorithms(certificates=False)
         if self.settings.get("HostKeyAlgorithms") or arguments["server_host_key_algs"] == plain:
             return False
         log.warning(
@@ -222,7 +222,7 @@ class Login:
             "username": self.settings.user,
             "known_hosts": self._match,
             "host_key_alias": get("HostKeyAlias"),
-            "server_host_key_algs": get("HostKeyAlgorithms") or self.known.algorithms(),
+            "server_host_key_algs": get("HostKeyAlgorithms") or self.record.algorithms(),
             "client_keys": keys or None,
             "client_certs": certificates,
             "agent_path": None,
@@ -318,20 +318,20 @@ class Login:
                 else:
                     files += self.settings.files(f"{word}KnownHostsFile", default) or self._remembered(word, default)
         key = tuple(files)
-        if key not in self.shared.known:
-            self.shared.known[key] = KnownHosts(files)
-        return self.shared.known[key]
+        if key not in self.shared.known_hosts:
+            self.shared.known_hosts[key] = KnownHosts(files)
+        return self.shared.known_hosts[key]
 
     def _remembered(self, word: str, default: list[Path]) -> list[Path]:
-        """The files to store new keys in if ssh_config names none, so that a changed key is detected later."""
+        """The files for new host keys if ssh_config names none: stored keys let a changed key be detected."""
         return default if word == "User" and self.options.accept_new_host_keys else []
 
     def _match(self, host: str, addr: str, port: int | None) -> tuple[list[Any], ...]:
-        known = self.known
+        record = self.record
         return (
-            [key for key, _ in known.trusted] + known.elsewhere,
-            [key for key, _ in known.authorities],
-            [key for key, _ in known.revoked],
+            [key for key, _ in record.trusted] + record.elsewhere,
+            [key for key, _ in record.authorities],
+            [key for key, _ in record.revoked],
             [],
             [],
             [],
@@ -340,11 +340,11 @@ class Login:
 
     def accept(self, key: asyncssh.SSHKey) -> bool:
         """Whether to accept a host key that is not trusted; else ``refusal`` is set to the reason."""
-        if self.known.trusted:
-            self.refusal = self.trouble.changed(key, self.known)
+        if self.record.trusted:
+            self.refusal = self.trouble.changed(key, self.record)
             return False
-        if self.known.authorities or self.known.unreadable:
-            self.refusal = self.trouble.ambiguous(key, self.known)
+        if self.record.authorities or self.record.unreadable:
+            self.refusal = self.trouble.ambiguous(key, self.record)
             return False
         if not self.options.accept_new_host_keys or not self.hosts.files:
             self.refusal = self.trouble.unknown(key, self.settings.unchecked)
@@ -354,7 +354,7 @@ class Login:
             log.info("%s: new host key %s added to %s", self.target.id, fingerprint(key), path)
         except OSError as exc:
             log.warning("%s: the new host key cannot be kept: %s", self.target.id, exc)
-        self.known = self.hosts.lookup(self.trouble.name, self.settings.port)
+        self.record = self.hosts.lookup(self.trouble.name, self.settings.port)
         return True
 
     # --- errors
@@ -364,7 +364,7 @@ class Login:
         if self.refusal is not None:
             return self.refusal
         if isinstance(exc, asyncssh.HostKeyNotVerifiable):
-            return self.trouble.host_key(exc, self.known)
+            return self.trouble.host_key(exc, self.record)
         return self.trouble.explain(exc)
 
     def too_late(self, bound: float) -> TargetError:
@@ -433,8 +433,8 @@ async def _through(chain: tuple[str, ...], options: ConnectOptions, shared: Shar
 def hop(chain: tuple[str, ...], options: ConnectOptions) -> Target:
     """The jump host: an id of the inventory, or else ``user@host:port`` as in ssh_config's ProxyJump."""
     name = chain[-1]
-    known = options.inventory.get(name)
-    if known is not None:
-        return replace(known, jump=chain[:-1] or known.jump)
+    target = options.inventory.get(name)
+    if target is not None:
+        return replace(target, jump=chain[:-1] or target.jump)
     user, host, port = sshwords.hop(name)
     return Target(id=name, host=host, user=user, port=int(port) if port else None, jump=chain[:-1])

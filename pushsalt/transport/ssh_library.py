@@ -1,7 +1,7 @@
-"""Imports asyncssh without running a compiler to search a library that this machine does not have.
+"""Imports asyncssh without running a compiler to search for a library that this machine does not have.
 
 asyncssh looks for liboqs (key exchanges by Streamlined NTRU Prime) with ``ctypes.util.find_library``. If the linker
-does not find it, that function also runs gcc and ld, which takes twice 20 ms of each command if they are installed.
+does not find it, that function also runs gcc and ld, if they are installed; both take 20 ms of each command.
 """
 
 from __future__ import annotations

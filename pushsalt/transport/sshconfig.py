@@ -64,7 +64,7 @@ _said: set[str] = set()
 
 
 def default_files() -> tuple[Path, ...]:
-    """The user's ssh_config, then the system's, where they exist."""
+    """The user's ssh_config, then the system's, as far as they exist."""
     return tuple(path for path in (_users(), Path("/etc/ssh/ssh_config")) if path.is_file())
 
 

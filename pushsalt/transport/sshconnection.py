@@ -141,7 +141,7 @@ class SshStream(asyncssh.SSHClientSession[bytes]):
             error = TargetError(
                 "connection_lost",
                 f"{self._id}: the connection was lost: {message_of(exc)}",
-                "what was under way may have been done or not: look at the target, and run again",
+                "the last action may or may not have been done: look at the target, and run again",
             )
         self._inbox.end(error)
         self._gate.open()
@@ -223,7 +223,7 @@ class Shared:
     """Shared objects of the connections of one command."""
 
     keys: Keys = field(default_factory=Keys)
-    known: dict[tuple[Path, ...], KnownHosts] = field(default_factory=dict)
+    known_hosts: dict[tuple[Path, ...], KnownHosts] = field(default_factory=dict)
     jumps: dict[tuple[str, ...], Jump] = field(default_factory=dict)
     #: ProxyCommands
     running: set[Program] = field(default_factory=set)

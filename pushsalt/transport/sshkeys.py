@@ -53,8 +53,8 @@ class Keys:
 
         A certificate that is not valid now is left out; ``why_not`` has the reason.
         """
-        name, beside = (str(path), passphrase), Path(f"{path}-cert.pub")
-        stamps = (_stamp(path), _stamp(beside))
+        name, certificate_path = (str(path), passphrase), Path(f"{path}-cert.pub")
+        stamps = (_stamp(path), _stamp(certificate_path))
         stamp, found = self._files.get(name, (None, None))
         if found is None or stamp != stamps:
             try:
@@ -66,7 +66,7 @@ class Keys:
             raise found
         if stamps[1] is None:
             return found
-        certificate = self.certificate(beside)
+        certificate = self.certificate(certificate_path)
         return (found, certificate) if why_not(certificate, found.public_data) == "" else found
 
     def certificate(self, path: Path) -> Any:
@@ -177,7 +177,7 @@ def why_not(certificate: Any, public: bytes = b"") -> str:
 
 
 def for_keys(pairs: Sequence[Any], certificates: Sequence[Any]) -> list[Any]:
-    """An agent's key pairs; a key that one of these certificates is for comes first with it, then without it."""
+    """An agent's key pairs; a key with one of these certificates is listed with it, and then without it."""
     by_key = {certificate.key.public_data: certificate for certificate in certificates}
     found = []
     for pair in pairs:

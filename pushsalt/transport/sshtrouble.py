@@ -96,32 +96,32 @@ class Trouble:
         message = f"{self.where}: {type(exc).__name__}: {text}"
         return self._error("internal", message, "run again with -l debug and report what it prints")
 
-    def host_key(self, exc: asyncssh.HostKeyNotVerifiable, known: HostRecord) -> TargetError:
+    def host_key(self, exc: asyncssh.HostKeyNotVerifiable, record: HostRecord) -> TargetError:
         """The error of a host key or certificate that was not accepted."""
         if "revoked" in str(exc):
-            places = ", ".join(where for _, where in known.revoked)
+            places = ", ".join(where for _, where in record.revoked)
             message = f"the host key of {self.name} is marked as revoked ({places})"
             return self._error("host_key_revoked", message, "give the machine a new one; do not log in with this one")
         message = f"the host key of {self.name} cannot be trusted: {message_of(exc)}"
         hint = "check the machine's host certificate and the @cert-authority lines of known_hosts"
         return self._error("host_key_unknown", message, hint)
 
-    def changed(self, key: asyncssh.SSHKey, known: HostRecord) -> TargetError:
+    def changed(self, key: asyncssh.SSHKey, record: HostRecord) -> TargetError:
         """The error of a host key that differs from the known one."""
-        places = ", ".join(where for _, where in known.trusted)
+        places = ", ".join(where for _, where in record.trusted)
         name = self.name if self.port == DEFAULT_PORT else f"[{self.name}]:{self.port}"
-        message = f"the host key of {name} is not the known one: it is {fingerprint(key)} (known: {places})"
-        hint = f"somebody may be in between; if it was changed on purpose: ssh-keygen -R '{name}', then accept it anew"
+        message = f"the host key of {name} has changed: it is {fingerprint(key)} (known: {places})"
+        hint = f"this may be an attack; if it was changed on purpose: ssh-keygen -R '{name}', then accept it"
         return self._error("host_key_changed", message, hint)
 
-    def ambiguous(self, key: asyncssh.SSHKey, known: HostRecord) -> TargetError:
+    def ambiguous(self, key: asyncssh.SSHKey, record: HostRecord) -> TargetError:
         """The error of an unknown host key that cannot be accepted as new, because of other lines for the host."""
         message = f"the host key of {self.name} port {self.port} is not known: {fingerprint(key)}; "
-        if known.unreadable:
-            message += f"its key in known_hosts cannot be read: {', '.join(known.unreadable)}"
+        if record.unreadable:
+            message += f"its key in known_hosts cannot be read: {', '.join(record.unreadable)}"
             hint = "correct or remove that line: until then no key is taken for a new one"
         else:
-            places = ", ".join(where for _, where in known.authorities)
+            places = ", ".join(where for _, where in record.authorities)
             message += f"known_hosts wants one that a CA has signed: {places}"
             hint = "give the machine a host certificate of that CA, or narrow the names of the @cert-authority line"
         return self._error("host_key_unknown", message, hint)
@@ -130,7 +130,7 @@ class Trouble:
         """The error of an unknown host. ``unchecked``: the option of ssh_config that would accept its key."""
         message = f"the host key of {self.name} port {self.port} is not known: {fingerprint(key)}"
         if unchecked:
-            message += f"; {unchecked} does not change that"
+            message += f"; {unchecked} is ignored"
         hint = "compare the fingerprint with the machine's own, then give --accept-new-host-keys once"
         return self._error("host_key_unknown", message, hint)
 
@@ -163,7 +163,7 @@ class Trouble:
             if re.search(pattern, text):
                 return self._error(kind, f"{self.where}, from the jump host: {text}", hint)
         hint = "allow TCP forwarding there (AllowTcpForwarding, PermitOpen)"
-        return self._error("jump_failed", f"the jump host opens no way to {self.where}: {text}", hint)
+        return self._error("jump_failed", f"the jump host refuses to connect to {self.where}: {text}", hint)
 
 
 _BEYOND_JUMP = (

@@ -103,11 +103,11 @@ def token(folder: Path, pin: str, *labels: str) -> dict[str, str]:
         return subprocess.run(argv, env=env, check=True, capture_output=True, text=True).stdout
 
     call("softhsm2-util", "--init-token", "--free", "--label", "ca", "--pin", pin, "--so-pin", pin)
-    known: set[str] = set()
+    former: set[str] = set()
     for number, label in enumerate(labels, 1):
         call(*tool, "--keypairgen", "--key-type", "EC:prime256v1", "--label", label, "--id", f"{number:02d}")
         lines = {" ".join(line.split()[:2]) for line in call("ssh-keygen", "-D", SOFTHSM).splitlines()}
-        [line] = lines - known
-        known = lines
+        [line] = lines - former
+        former = lines
         (folder / f"{label}.pub").write_text(f"{line} {label}\n")
     return {"SOFTHSM2_CONF": env["SOFTHSM2_CONF"]}

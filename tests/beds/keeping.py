@@ -24,13 +24,13 @@ class Keeping:
 
     @property
     def brokers(self) -> list[dict[str, Any]]:
-        """What the brokers say of themselves."""
+        """The descriptions of all brokers, by ``pushsalt session list``."""
         found: list[dict[str, Any]] = json.loads(self.project.run("session", "list", "--out", "json").out)
         return found
 
     @property
     def pid(self) -> int:
-        """The one broker's process."""
+        """The process id of the only broker."""
         (path,) = self.folder.glob("*.json")
         return int(json.loads(path.read_text())["pid"])
 

@@ -59,18 +59,18 @@ def room(packages: Sequence[str]) -> Iterator[Room]:
     places = f"lowerdir={base_root('bookworm')},upperdir={work}/upper,workdir={work}/work"
     subprocess.run(["mount", "-t", "overlay", "overlay", "-o", places, root], check=True)
     try:
-        here = Room(root)
+        made = Room(root)
         for package in packages:
             assert debs is not None
             (deb,) = debs.glob(f"{package}_*.deb")
             shutil.copy(deb, root / "tmp" / deb.name)
         if packages:
-            here.shell("dpkg --unpack --force-depends --force-breaks --force-conflicts /tmp/*.deb && rm /tmp/*.deb")
+            made.shell("dpkg --unpack --force-depends --force-breaks --force-conflicts /tmp/*.deb && rm /tmp/*.deb")
         place = root / "opt" / "steps"
         place.mkdir(parents=True)
         shutil.copy(HERE / "run_steps.py", place)
         shutil.copytree(THIN, place / "thin", ignore=shutil.ignore_patterns("__pycache__"))
-        yield here
+        yield made
     finally:
         subprocess.run(["umount", root], check=True)
         shutil.rmtree(work, ignore_errors=True)

@@ -32,26 +32,26 @@ def look():
             shown = path[len(UPPER) :]
             if any(word in shown for word in IGNORED):
                 continue
-            new, old = _facts(path), _facts(LOWER + shown)
+            new, old = _properties(path), _properties(LOWER + shown)
             if new != old:
                 found[shown] = new
         folders[:] = [name for name in folders if not os.path.islink(os.path.join(folder, name))]
     return found
 
 
-def _facts(path):
+def _properties(path):
     try:
         about = os.lstat(path)
     except OSError:
         return None
     kind = stat.S_IFMT(about.st_mode)
-    facts = [about.st_mode, about.st_uid, about.st_gid]
+    properties = [about.st_mode, about.st_uid, about.st_gid]
     if kind == stat.S_IFREG:
         with open(path, "rb") as stream:
-            facts += [about.st_size, about.st_mtime_ns, hash(stream.read(1 << 20))]
+            properties += [about.st_size, about.st_mtime_ns, hash(stream.read(1 << 20))]
     elif kind == stat.S_IFLNK:
-        facts.append(os.readlink(path))
-    return facts
+        properties.append(os.readlink(path))
+    return properties
 
 
 def call(function, args, kwargs):
@@ -78,7 +78,7 @@ def call(function, args, kwargs):
         signal.alarm(0)
 
 
-def generic(function, known, more):
+def generic(function, values, more):
     """A value for each argument without a default; with ``more`` also for each with an empty default, where one is
     known.
     """
@@ -87,13 +87,13 @@ def generic(function, known, more):
     args, kwargs = [], {}
     for parameter in inspect.signature(function).parameters.values():
         if parameter.default is not parameter.empty:
-            if more and not parameter.default and parameter.default is not False and parameter.name in known:
-                kwargs[parameter.name] = known[parameter.name]
+            if more and not parameter.default and parameter.default is not False and parameter.name in values:
+                kwargs[parameter.name] = values[parameter.name]
             continue
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-            args.append(known.get(parameter.name, "sample"))
+            args.append(values.get(parameter.name, "sample"))
         elif parameter.kind == parameter.KEYWORD_ONLY:
-            kwargs[parameter.name] = known.get(parameter.name, "sample")
+            kwargs[parameter.name] = values.get(parameter.name, "sample")
     return args, kwargs
 
 
@@ -106,10 +106,10 @@ def module(full, names, asked, before):
     public = loader._public(loaders.modules._namespace(runtime, full))
     file = full.rpartition(".")[2]
     for name in names:
-        known, full_name = asked["generic"], ".".join((file, name))
-        calls = [] if full_name in asked["samples_only"] else [generic(public[name], known, False)]
+        values, full_name = asked["generic"], ".".join((file, name))
+        calls = [] if full_name in asked["samples_only"] else [generic(public[name], values, False)]
         told_apart = asked["unless"].get(full_name, ())
-        filled = generic(public[name], {key: known[key] for key in known if key not in told_apart}, True)
+        filled = generic(public[name], {key: values[key] for key in values if key not in told_apart}, True)
         calls += [filled] if calls and filled not in calls else []
         for given in asked["samples"].get(full_name, ()):
             calls.append((given, {}) if isinstance(given, list) else ([], given))

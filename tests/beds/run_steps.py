@@ -56,11 +56,11 @@ def take(step, known_grains):
     return {key: ret[key] for key in ("result", "changes", "comment")}
 
 
-known = grains.collect(OPTS)
+grains_of_root = grains.collect(OPTS)
 faked = os.path.join(os.path.dirname(os.path.abspath(__file__)), "grains")
 if os.path.exists(faked):  # the grains of the system that this root represents
     with open(faked, encoding="utf-8") as stream:
-        known.update(ast.literal_eval(stream.read()))
+        grains_of_root.update(ast.literal_eval(stream.read()))
 asked = ast.literal_eval(sys.stdin.buffer.read().decode("utf-8"))  # independent of the locale
-came = "\n@@@" + repr([take(step, known) for step in asked])
+came = "\n@@@" + repr([take(step, grains_of_root) for step in asked])
 sys.stdout.buffer.write(came.encode("utf-8", "surrogateescape"))

@@ -1,4 +1,4 @@
-"""Where a broker is: whatever makes a difference for a command makes another place."""
+"""The path of a broker's socket: it differs whenever a command could behave differently."""
 
 import pytest
 
@@ -70,7 +70,7 @@ def test_commands_that_ask_run_by_themselves():
         assert not _may_be_run(words), words
 
 
-def test_every_command_is_known_to_the_client():
+def test_the_client_has_every_command():
     from pushsalt.broker.client import COMMANDS, OTHERS
     from pushsalt.cli.app import COMMANDS as ALL
 

@@ -123,8 +123,8 @@ def test_only_too_old_pythons_are_reported(tmp_path, monkeypatch):
 
 
 def test_the_program_is_ascii_and_small():
-    texts = [shim.strip(pack.THIN / name) for name in ("boot.py", "coldstart.py")]
-    program = shim.program(*texts, {"nonce": b"n", "dir": "/söme where'\"\\"})
+    texts = [shim.strip(pack.THIN / name) for name in shim.PROGRAMS]
+    program = shim.program(texts, {"nonce": b"n", "dir": "/söme where'\"\\"})
     assert program.isascii()
     compile(program, "program", "exec")
     assert b"#" not in program.replace(b"'#'", b"") and len(program) < 12000

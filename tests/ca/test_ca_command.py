@@ -101,15 +101,15 @@ def test_options_of_a_user_certificate(project):
         (["--role", "web", "--valid", "25h"], "longer than a user of prod may have: 1d"),
         (["--role", "admin"], "prod has no role admin"),
         ([], "which role?"),
-        (["--role", "web", "--valid", "0s"], "no duration"),
-        (["--role", "web", "--valid", "tomorrow"], "no duration"),
-        (["--role", "../web"], "no name of a role"),
-        (["--role", "web", "--id", "a b"], "does not say who"),
-        (["--role", "web", "--id", "-O clear"], "does not say who"),
+        (["--role", "web", "--valid", "0s"], "not a duration"),
+        (["--role", "web", "--valid", "tomorrow"], "not a duration"),
+        (["--role", "../web"], "not a valid name of a role"),
+        (["--role", "web", "--id", "a b"], "not a valid name of an owner"),
+        (["--role", "web", "--id", "-O clear"], "not a valid name of an owner"),
         (["--role", "web", "--permit", "everything"], "there is no 'everything'"),
         (["--role", "web", "--source-address", "here"], "--source-address"),
         (["--role", "web", "--env", "dev"], "there is no environment 'dev'"),
-        (["--role", "web", "--env", "a-b"], "no name of an environment"),
+        (["--role", "web", "--env", "a-b"], "not a valid name of an environment"),
     ],
 )
 def test_refused_user_certificates(project, words, said):
@@ -183,7 +183,7 @@ def test_no_terminal_and_no_program_for_passphrases(project):
     project.more = {}
     key = project.key("alice")
     done = project.ca("sign-user", "--env", "prod", "--role", "web", "--id", "alice", f"{key}.pub")
-    assert done.code == 1 and "nobody can be asked" in done.err and "SSH_ASKPASS" in done.err
+    assert done.code == 1 and "cannot be asked for" in done.err and "SSH_ASKPASS" in done.err
 
 
 def test_a_wrong_passphrase(project):
@@ -275,7 +275,7 @@ def test_an_id_does_not_lead_out_of_the_folder(project, id):
         (["--name", "*.example.com"], "neither a host name"),
         (["--name", "a,b"], "neither a host name"),
         (["--name", ""], "neither a host name"),
-        ([], "whose keys are these?"),
+        ([], "the keys have no names"),
     ],
 )
 def test_refused_host_certificates(project, words, said):
@@ -351,7 +351,7 @@ def test_a_list_that_is_gone_is_not_made_anew_once_something_was_revoked(project
     project.good("revoke", f"{key}.pub")
     krl.unlink()
     done = project.ca("sign-user", "--env", "prod", "--role", "web", "--id", "a", f"{key}.pub")
-    assert done.code == 1 and "is gone, though certificates were revoked" in done.err
+    assert done.code == 1 and "is missing, though certificates were revoked" in done.err
     assert not krl.exists() and project.ca("show").code == 2
 
 
@@ -359,7 +359,7 @@ def test_a_damaged_list_is_reported_and_nothing_is_signed(project):
     krl = project.root / "envs/prod/revoked.krl"
     krl.write_bytes(krl.read_bytes()[:20])
     key = project.key("alice")
-    assert "no revocation list" in project.ca("show").err + project.ca("show").out
+    assert "not a revocation list" in project.ca("show").err + project.ca("show").out
     assert project.ca("show").code == 2
     done = project.ca("sign-user", "--env", "prod", "--role", "web", "--id", "a", f"{key}.pub")
     assert done.code == 1 and not Path(f"{key}-cert.pub").exists()
@@ -376,7 +376,7 @@ def test_a_manifest_that_was_changed_is_not_used(project, tmp_path):
     key = project.key("alice")
     for words in (["sign-user", "--env", "prod", "--role", "web", "--id", "a", f"{key}.pub"], ["revoke", f"{key}.pub"]):
         done = project.ca(*words)
-        assert done.code == 1 and "does not carry the signature of the root" in done.err
+        assert done.code == 1 and "does not have a signature of the root" in done.err
     assert project.ca("show").code == 2
 
 
@@ -387,7 +387,7 @@ def test_another_key_or_another_purpose_does_not_count_as_the_root(project, tmp_
         words = ["ssh-keygen", "-q", "-Y", "sign", "-f", str(key), "-n", namespace, str(manifest)]
         Path(f"{manifest}.sig").unlink()
         subprocess.run(words, check=True, env={**os.environ, **project.more}, stdin=subprocess.DEVNULL)
-        assert "does not carry the signature" in project.ca("sign-host", "--env", "prod", "--renew").err
+        assert "does not have a signature" in project.ca("sign-host", "--env", "prod", "--renew").err
 
 
 def test_a_restored_older_manifest(project):
@@ -396,14 +396,14 @@ def test_a_restored_older_manifest(project):
     for name, data in kept.items():
         (project.root / name).write_bytes(data)
     done = project.ca("sign-host", "--env", "prod", "--renew")
-    assert done.code == 1 and "an old copy came back" in done.err
+    assert done.code == 1 and "it is an old copy" in done.err
 
 
 def test_the_root_that_the_configuration_names(project):
     for pin, code in ((project.fingerprint(), 0), ("SHA256:" + "A" * 43, 1)):
         project.write("pushsalt.yaml", json.dumps({"ext_pillar": [{"ssh_ca": {"dir": "ca", "root": pin}}]}))
         done = project.ca("show")
-        assert done.code == code and ("but the configuration says" in done.err) == bool(code)
+        assert done.code == code and ("but the configuration requires" in done.err) == bool(code)
 
 
 def test_an_offline_root(project, tmp_path):

@@ -240,10 +240,10 @@ async def test_a_host_that_is_known_by_itself_is_reached_when_its_certificate_en
 async def test_openssh_itself_agrees(site):
     """OpenSSH's own client accepts the same hosts with the known_hosts of the folder."""
     key = site.user("alice")
-    known = site.project.root / "known_hosts"
+    known_hosts = site.project.root / "known_hosts"
     target = site.bed.targets["web1"]
     words = ["-F", "none", "-i", str(key), "-o", "IdentitiesOnly=yes", "-o", "BatchMode=yes", "-p", str(target.port)]
-    argv = ["ssh", *words, "-o", f"UserKnownHostsFile={known}", "-o", "GlobalKnownHostsFile=none"]
+    argv = ["ssh", *words, "-o", f"UserKnownHostsFile={known_hosts}", "-o", "GlobalKnownHostsFile=none"]
     argv += ["-o", "StrictHostKeyChecking=yes", f"{getpass.getuser()}@127.0.0.1", "echo here"]
     environment = {"PATH": "/usr/bin:/bin"}
     done = subprocess.run(argv, capture_output=True, text=True, env=environment, timeout=20)

@@ -193,11 +193,11 @@ def test_an_entry_that_was_read_is_renewed_without_opening_it_again(make):
     mine.put("web1", first)
     path = mine._file("web1")
     os.utime(path, (1, 1))
-    assert not mine.renew("web1", first)  # nobody has read it
+    assert not mine.renew("web1", first)  # the entry was not read before
     assert mine.bytes_of("web1")
     assert not mine.renew("web1", other)
     assert mine.renew("web1", first) and path.stat().st_mtime > 1
     assert mine.bytes_of("web1")
     os.utime(path, (1, 1))
-    another.put("web1", other)  # that of another controller
+    another.put("web1", other)  # written by another controller
     assert not mine.renew("web1", first) and mine.get("web1") == other

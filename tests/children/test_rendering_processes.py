@@ -135,12 +135,12 @@ def test_a_stuck_rendering_without_time_limit_does_not_block_others(tmp_path: Pa
 
 
 def test_when_all_processes_are_killed_the_work_begins_anew(tmp_path: Path) -> None:
-    marks = tmp_path / "marks"
-    sls = f"a{{{{ salt['cmd.run']('echo x >> {marks}; sleep 2; echo -n b') }}}}:\n  test.nop: []\n"
+    lines = tmp_path / "marks"
+    sls = f"a{{{{ salt['cmd.run']('echo x >> {lines}; sleep 2; echo -n b') }}}}:\n  test.nop: []\n"
     made = project(tmp_path, {"it": {"transport": "local"}}, {"salt/web.sls": sls})
     process = made.start("run", "--out", "json", "it", "state.show_low_sls", "web")
     until = time.monotonic() + 30
-    while not marks.exists():
+    while not lines.exists():
         assert time.monotonic() < until
         time.sleep(0.05)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
@@ -148,7 +148,7 @@ def test_when_all_processes_are_killed_the_work_begins_anew(tmp_path: Path) -> N
     assert len(starter) == 1
     os.kill(int(starter[0]), signal.SIGKILL)
     done = made.finish(process, 40)
-    assert done.data["it"][0]["__id__"] == "ab" and marks.read_text() == "x\nx\n"
+    assert done.data["it"][0]["__id__"] == "ab" and lines.read_text() == "x\nx\n"
 
 
 def test_cached_pillar_does_not_exhaust_the_memory_of_a_process(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_show(run):
     assert shown["machine:m1"]["value"]["os"] == "Debian"
     assert list(json.loads(run("show", "resources", "--out", "json").out)["host1"]["value"]["machine"]) == ["m1", "m2"]
     wrong = run("show", "grains", "web9")
-    assert (wrong.code, "nothing is kept of web9 in grains" in wrong.err) == (1, True)
+    assert (wrong.code, "grains has no data of web9" in wrong.err) == (1, True)
     wrong = run("show", "grain")
     assert (wrong.code, "resource_grains" in wrong.err) == (1, True)
 

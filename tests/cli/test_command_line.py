@@ -152,15 +152,15 @@ def test_where_options_end(words, want):
         (["--bacth", "3", "apply", "*"], "there is no option --bacth", "did you mean --batch or"),
         (["--batch", "3", "inventory", "list"], "there is no option --batch of pushsalt inventory list", "--help"),
         (["apply", "*", ""], "an SLS name is empty", "highstate"),
-        (["run", "*", "cmd.run", "reboot", "--test"], "--test: cmd.run runs what it is given", "states have a dry run"),
-        (["run", "--test", "*", "user.delete", "x"], "--test: user.delete changes the system", "leave --test out"),
+        (["run", "*", "cmd.run", "reboot", "--test"], "--test: cmd.run runs its argument", "states have a dry run"),
+        (["run", "--test", "*", "user.delete", "x"], "--test: user.delete changes the system", "omit --test"),
         (["apply", "*", "--nope"], "there is no option --nope of pushsalt apply", "--help"),
-        (["target", "a", "b c"], "too many arguments: b c", "quote what has wildcards"),
+        (["target", "a", "b c"], "too many arguments: b c", "quote arguments with wildcards"),
         (["apply"], "TARGET is missing", "usage: pushsalt apply"),
         (["run", "*"], "MODULE.FUNCTION is missing", "usage: pushsalt run"),
-        (["run", "*", "ping"], "'ping' is no function", "test.ping"),
-        (["run", "web1", "df", "/srv"], "'df' is no function", "pushsalt run web1 cmd.run 'df /srv'"),
-        (["run", "-C", "G@os:Debian", "df"], "'df' is no function", "run -C G@os:Debian cmd.run df"),
+        (["run", "*", "ping"], "'ping' is not a function", "test.ping"),
+        (["run", "web1", "df", "/srv"], "'df' is not a function", "pushsalt run web1 cmd.run 'df /srv'"),
+        (["run", "-C", "G@os:Debian", "df"], "'df' is not a function", "run -C G@os:Debian cmd.run df"),
         (["apply", "*", "--out"], "option --out: requires an argument", "--help"),
         (["apply", "*", "--out", "jsno"], "--out: there is no outputter 'jsno'", "json"),
         (["apply", "*", "-l", "wrning"], "there is no log level 'wrning'", "warning"),
@@ -309,7 +309,7 @@ def test_secrets_do_not_show_unless_asked_for(invoke, fleet, monkeypatch):
     assert "canary" not in invoke("run", "--out", "json", "*", "pillar.get", "x", "unmask=False").out
 
 
-def test_our_long_options_count_behind_the_function_too(invoke, fleet):
+def test_our_long_options_count_after_the_function_too(invoke, fleet):
     fleet({"a": [0, "value", True, 0]})
     assert invoke("run", "a", "test.ping", "--out", "json").out == '{\n"a": true\n}\n'
 

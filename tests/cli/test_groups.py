@@ -87,7 +87,7 @@ def test_a_nodegroup_of_the_same_name_is_meant_and_that_is_said(make):
         (("N@web and not G@os:x",), "a target without an option is a glob over ids: -C 'N@web and not G@os:x'"),
         (("web1 or db1",), "a target without an option is a glob over ids: -C 'web1 or db1'"),
         (("-N", "wep"), "nearest groups: web"),
-        (("-N", "all"), "'*' is all there are"),
+        (("-N", "all"), "'*' selects all targets"),
     ],
 )
 def test_what_matches_nothing_and_is_a_group(make, words, hint):
@@ -133,7 +133,7 @@ def test_in_top_files_and_templates(make):
     assert project.json("run", "db1", "match.nodegroup", "data").data == {"db1": True}
 
 
-def test_those_of_a_large_inventory_are_known_from_its_image(make):
+def test_groups_of_a_large_inventory_come_from_its_image(make):
     hosts = "".join(f"  h{n}: {{transport: offline}}\n" for n in range(2100))
     project = make(f"hosts:\n{hosts}groups:\n  some: {{hosts: ['h1*']}}\n  few: {{hosts: [h7, h8]}}\n")
     for _ in range(2):

@@ -75,7 +75,7 @@ def test_check(run, tmp_path):
     (tmp_path / "inv.yaml").write_text(text)
     found = run("check")
     assert found.code == 2
-    for words in ("unknown setting `colour`", "web2 and web1 are one machine", "/no/key", "matches no host"):
+    for words in ("unknown setting `colour`", "web2 and web1 are the same machine", "/no/key", "matches no host"):
         assert words in found.out
 
 

@@ -174,7 +174,10 @@ def test_an_inventory_that_is_refused_does_not_mean_this_machine(pushsalt, tmp_p
 
 @pytest.mark.parametrize(
     "text, words",
-    [("fileserver_backend: [rots]", "no plug-in 'rots'"), ("file_ignore_regex: ['(']", "'(' is no regular expression")],
+    [
+        ("fileserver_backend: [rots]", "no plug-in 'rots'"),
+        ("file_ignore_regex: ['(']", "'(' is not a regular expression"),
+    ],
 )
 def test_a_file_server_that_cannot_be_is_the_command_s_own_trouble(pushsalt, tmp_path, text, words):
     (tmp_path / "pushsalt.yaml").write_text(text)

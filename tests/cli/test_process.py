@@ -33,7 +33,7 @@ def start(*words, fleet=SLOW, **more):
 
 
 @pytest.mark.parametrize("name, code", [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 143)])
-def test_one_signal_stops_and_says_what_is_known(name, code):
+def test_one_signal_stops_and_shows_the_returns(name, code):
     process = start("run", "--out", "json", "*", "test.ping")
     time.sleep(0.2)
     process.send_signal(getattr(signal, name))

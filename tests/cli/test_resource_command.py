@@ -20,64 +20,64 @@ def project(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def known(project):
+def discovered(project):
     done = project.run("resource", "refresh", "*")
     assert done.code == 0, done.err
     return project
 
 
-def test_before_anything_is_known(tmp_path):
+def test_without_cached_resources(tmp_path):
     empty = Project(tmp_path, {"host1": {"transport": "local"}})
     assert "pushsalt resource refresh TARGET" in empty.run("resource", "list").out
     assert empty.run("resource", "list", "--out", "json").data == {}
 
 
-def test_refresh_of_targets_and_of_what_they_manage(known):
-    done = known.run("resource", "refresh", "--out", "json", "*")
+def test_refresh_of_targets_and_of_what_they_manage(discovered):
+    done = discovered.run("resource", "refresh", "--out", "json", "*")
     assert done.data == {"host1": {"dummy": ["d1", "d2"]}, "host2": {}}
     assert "host1: resources of type nowhere" in done.err
-    behind = known.run("resource", "refresh", "--out", "json", "-C", "T@dummy")
-    assert (behind.code, list(behind.data)) == (0, ["host1"])
-    assert known.json("run", "*", "resource.refresh").data["d1"] == {}
+    by_type = discovered.run("resource", "refresh", "--out", "json", "-C", "T@dummy")
+    assert (by_type.code, list(by_type.data)) == (0, ["host1"])
+    assert discovered.json("run", "*", "resource.refresh").data["d1"] == {}
 
 
-def test_list(known):
-    rows = [line.split()[:3] for line in known.run("resource", "list", "dummy").out.splitlines()]
+def test_list(discovered):
+    rows = [line.split()[:3] for line in discovered.run("resource", "list", "dummy").out.splitlines()]
     assert rows == [["TYPE", "ID", "MANAGER"], ["dummy", "d1", "host1"], ["dummy", "d2", "host1"]]
-    [row] = [row for key, row in known.run("resource", "list", "--out", "json").data.items() if key == "dummy:d2"]
+    [row] = [row for key, row in discovered.run("resource", "list", "--out", "json").data.items() if key == "dummy:d2"]
     assert {key: row[key] for key in ("type", "id", "manager")} == {"type": "dummy", "id": "d2", "manager": "host1"}
-    wrong = known.run("resource", "list", "machine")
-    assert wrong.code == 1 and "types that are known: dummy" in wrong.err
+    wrong = discovered.run("resource", "list", "machine")
+    assert wrong.code == 1 and "types with cached resources: dummy" in wrong.err
 
 
 @pytest.mark.parametrize("word", ["list-grains", "list_grains"])
-def test_list_grains(known, word):
-    found = known.run("resource", word, "--out", "json").data
+def test_list_grains(discovered, word):
+    found = discovered.run("resource", word, "--out", "json").data
     assert set(found) == {"dummy:d1", "dummy:d2"}
     assert found["dummy:d1"]["grain_count"] == len(found["dummy:d1"]["grain_keys"]) > 3
-    assert known.json("run", "host1", "resource.list_grains").data == {"host1": found}
-    assert known.json("run", "host2", "resource.list_grains").data == {"host2": {}}
+    assert discovered.json("run", "host1", "resource.list_grains").data == {"host1": found}
+    assert discovered.json("run", "host2", "resource.list_grains").data == {"host2": {}}
 
 
 @pytest.mark.parametrize("words", [["dummy:d1"], ["dummy", "d1"]])
-def test_show_grains(known, words):
-    found = known.run("resource", "show-grains", "--out", "json", *words).data
+def test_show_grains(discovered, words):
+    found = discovered.run("resource", "show-grains", "--out", "json", *words).data
     assert found["id"] == found["resource_id"] == "d1"
-    assert known.json("run", "host1", "resource.show_grains", "dummy", "d1").data == {"host1": found}
-    assert known.json("run", "host2", "resource.show_grains", "type=dummy", "id=d1").data == {"host2": None}
+    assert discovered.json("run", "host1", "resource.show_grains", "dummy", "d1").data == {"host1": found}
+    assert discovered.json("run", "host2", "resource.show_grains", "type=dummy", "id=d1").data == {"host2": None}
 
 
-def test_show_grains_of_nobody(known):
-    done = known.run("resource", "show-grains", "dummy:d3")
+def test_show_grains_of_nobody(discovered):
+    done = discovered.run("resource", "show-grains", "dummy:d3")
     assert done.code == 1 and "nearest: dummy:d" in done.err
 
 
-def test_what_is_not_declared_any_more_is_forgotten(project, known):
+def test_what_is_not_declared_any_more_is_forgotten(project, discovered):
     project.write("pillar/res.sls", "resources: {dummy: [d2]}\n")
     try:
-        known.run("run", "host1", "saltutil.refresh_pillar")
-        assert list(known.run("resource", "list", "--out", "json").data) == ["dummy:d2"]
-        assert known.run("apply", "d1").code == 1
+        discovered.run("run", "host1", "saltutil.refresh_pillar")
+        assert list(discovered.run("resource", "list", "--out", "json").data) == ["dummy:d2"]
+        assert discovered.run("apply", "d1").code == 1
     finally:
         project.write("pillar/res.sls", PILLAR)
-        known.run("resource", "refresh", "host1")
+        discovered.run("resource", "refresh", "host1")

@@ -26,7 +26,7 @@ CLIENT = api.Client
         ("web*", True),
     ],
 )
-def test_explain_takes_an_id_only_beside_an_expression(line, same):
+def test_explain_takes_an_id_only_together_with_an_expression(line, same):
     args = line.split()
     found = explain_alone(args, VALUES)
     assert found == (args if same else [word if word != "--explain" else "--explain=" for word in args])
@@ -58,17 +58,17 @@ def test_resources_are_explained(run):
     both = json.loads(run("target", "host*", "--explain", "m1", "--out", "json").out)
     assert {name: why["matches"] for name, why in both.items()} == {"dummy:m1": True, "machine:m1": True}
     wrong = run("target", "*", "--explain", "m9")
-    assert wrong.code == 1 and "no such resource behind" in wrong.err and "nearest resources: machine:m" in wrong.err
+    assert wrong.code == 1 and "no target of it manages" in wrong.err and "nearest resources: machine:m" in wrong.err
 
 
 def test_a_glob_that_resources_would_match(run):
     wrong = run("target", "m*")
     assert (wrong.code, wrong.out) == (1, "")
-    assert "-C 'm*' means dummy:m1, machine:m1, machine:m2" in wrong.err
+    assert "-C 'm*' selects dummy:m1, machine:m1, machine:m2" in wrong.err
 
 
 def test_a_wildcard_that_the_shell_took_is_recognised(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = run("target", "inv.yaml")
     assert done.code == 1
-    assert "inv.yaml is a file here: a wildcard needs quotes" in done.err
+    assert "inv.yaml is a file in this folder: quote wildcards" in done.err

@@ -142,11 +142,11 @@ def test_a_value_that_another_tool_means_is_answered(invoke, calls, words, says)
 @pytest.mark.parametrize(
     "words, said, hint",
     [
-        (["-b", "run", "x"], "-b took 'run' as its value", "to become root: --sudo"),
-        (["-vb", "run", "web1", "test.ping"], "-b took 'run' as its value", "to become root: --sudo"),
-        (["-c", "apply", "web1"], "-c took 'apply' as its value", "the transport of a host is `transport`"),
-        (["-i", "run", "web1", "test.ping"], "-i took 'run' as its value", "-i names an inventory"),
-        (["--out", "run", "web1", "test.ping"], "--out took 'run' as its value", "write a value after --out"),
+        (["-b", "run", "x"], "'run' was read as the value of -b", "to become root: --sudo"),
+        (["-vb", "run", "web1", "test.ping"], "'run' was read as the value of -b", "to become root: --sudo"),
+        (["-c", "apply", "web1"], "'apply' was read as the value of -c", "the transport of a host is `transport`"),
+        (["-i", "run", "web1", "test.ping"], "'run' was read as the value of -i", "-i names an inventory"),
+        (["--out", "run", "web1", "test.ping"], "'run' was read as the value of --out", "write a value after --out"),
     ],
 )
 def test_a_command_that_an_option_took_as_its_value(invoke, calls, words, said, hint):

@@ -66,5 +66,5 @@ def test_arguments_with_the_compilers_own_names(memory_tree, key, value):
         result = StateCompiler(memory_tree({"base": {"a.sls": {"a": body}}}), {}, matcher=lambda *_: True).sls(["a"])
         for chunk in result.low:
             assert (chunk["state"], chunk["fun"]) == ("test", "nop")
-            known = {key: value} if value == "x" else {}  # Salt treats text differently
-            assert (chunk["__id__"], chunk["__sls__"]) == (known.get("__id__", "a"), known.get("__sls__", "a"))
+            expected = {key: value} if value == "x" else {}  # Salt treats text differently
+            assert (chunk["__id__"], chunk["__sls__"]) == (expected.get("__id__", "a"), expected.get("__sls__", "a"))

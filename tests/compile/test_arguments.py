@@ -84,7 +84,7 @@ def test_a_slip_is_an_error(full, given, near):
     ],
 )
 def test_what_does_nothing_is_a_warning(full, given, near):
-    hint = f"Did you mean '{near}'" if near else "take it out, or write what was meant"
+    hint = f"Did you mean '{near}'" if near else "remove it, or correct its name"
     rule = "misspelt-argument" if near else "unused-argument"
     assert said(full, **given) == [("warning", rule, hint)]
     (strictly,) = said(full, "error", **given)
@@ -118,7 +118,7 @@ def test_what_means_something_passes(full, given):
     assert said(full, **given) == said(full, "error", **given) == []
 
 
-def test_what_is_not_known_is_let_alone():
+def test_unknown_functions_are_not_checked():
     """Users' own states, and Salt's, which take any argument."""
 
     class Functions(StateFunctions):

@@ -101,18 +101,18 @@ NO_MATCHES = "No Top file or master_tops data matches found. Please see master l
     [
         ({"base": {}}, NO_MATCHES, "write top.sls into a folder of file_roots, or name the SLS"),
         ({"base": {"top.sls": {}}}, NO_MATCHES, "top.sls is empty"),
-        ({"base": {"top.sls": {"base": {"x": ["a"]}}}}, NO_MATCHES, "top.sls is for this target: add it there"),
+        ({"base": {"top.sls": {"base": {"x": ["a"]}}}}, NO_MATCHES, "top.sls has no SLS for this target: add it there"),
         ({"base": {"top.sls": {"base": {"*": ["a"]}}, "a.sls": {}}}, "No states found for this minion", "no states"),
     ],
 )
 def test_a_highstate_without_states_says_why(compiler, files, why, hint):
     result = compiler(files).highstate()
     assert (result.errors, result.low) == ([], [])
-    assert result.nothing == why and hint in result.nothing.explanation
-    assert ("write top.sls" in result.nothing.explanation) is (files == {"base": {}})
-    [(tag, ret)] = no_states_return(result.nothing).items()
+    assert result.no_states == why and hint in result.no_states.explanation
+    assert ("write top.sls" in result.no_states.explanation) is (files == {"base": {}})
+    [(tag, ret)] = no_states_return(result.no_states).items()
     assert tag == "no_|-states_|-states_|-None"
-    assert (ret["result"], ret["comment"]) == (False, result.nothing)
+    assert (ret["result"], ret["comment"]) == (False, result.no_states)
 
 
 def test_missing_sls_hint_names_the_nearest(compiler):

@@ -1,4 +1,4 @@
-"""The spool: bounded, private, in order; damaged files and files of others are not items."""
+"""The spool: bounded, private, in order; damaged files and files of other users are ignored."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_two_failures_in_a_row_are_enough(tmp_path):
     assert sent(tmp_path, up) == [] and len(up.taken) == 100
 
 
-def test_new_ones_are_not_behind_old_ones(tmp_path):
+def test_new_returns_do_not_wait_for_old_ones(tmp_path):
     sent(tmp_path, Target(lambda id, times: True), ["old1", "old2", "old3"])
     up = Target()
     sent(tmp_path, up, ["new"])

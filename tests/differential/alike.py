@@ -99,21 +99,21 @@ def comments(theirs: Any, ours: Any, low: dict[str, Any], changes: Any, blank: C
         return []
     if bool(want.strip()) != bool(got.strip()):
         return _unequal("comment", theirs, ours)
-    lacking = sorted({fact for fact in facts(want, low, changes, blank) if fact not in got})
+    lacking = sorted({fact for fact in named_words(want, low, changes, blank) if fact not in got})
     if not lacking:
         return []
     return [*_unequal("comment", theirs, ours), f"      not named: {', '.join(lacking)}"]
 
 
-def facts(comment: str, low: dict[str, Any], changes: Any, blank: Callable[[str], str]) -> Iterator[str]:
+def named_words(comment: str, low: dict[str, Any], changes: Any, blank: Callable[[str], str]) -> Iterator[str]:
     """The arguments and changes of a chunk that a comment names."""
     values = {blank(text) for text in _leaves([value for key, value in low.items() if key not in INTERNAL])}
-    known = {value for value in values if len(value) < 200 and BLANK not in value}
+    found = {value for value in values if len(value) < 200 and BLANK not in value}
     values |= set(_leaves(changes, keys=True))
     for value in values:
-        known.update(word for word in _words(value) if _says_something(word))
+        found.update(word for word in _words(value) if _says_something(word))
     words = set(_words(comment))
-    for value in known:
+    for value in found:
         if value in words or (" " in value and value in comment):
             yield value
 

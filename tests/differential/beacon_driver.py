@@ -23,7 +23,7 @@ class Counters(dict):
 
 def given(module, step):
     """Make these the facts about the machine."""
-    import psutil
+    psutil = importlib.import_module("psutil")
 
     def usage(mount):
         if step["mounts"][mount] is None:

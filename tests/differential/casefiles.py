@@ -95,7 +95,7 @@ class CaseFile:
 def load(path: Path) -> CaseFile:
     """Load a case file. Raises ValueError for an error in it."""
     data = read(path)
-    known(data, CaseFile, path.name)
+    check_keys(data, CaseFile, path.name)
     shared = {name: data.get(name) or [] for name in ("ignore", "volatile")}
     cases = [
         case(one, shared, f"{path.name}, case {number}", Case)
@@ -104,7 +104,7 @@ def load(path: Path) -> CaseFile:
     different_titles(cases, path)
     others = []
     for one in data.pop("not_comparable", None) or []:
-        known(one, NotComparable, f"{path.name}, not_comparable")
+        check_keys(one, NotComparable, f"{path.name}, not_comparable")
         others.append(NotComparable(**one))
     return CaseFile(path, cases=cases, not_comparable=others, **{key: value for key, value in data.items() if value})
 
@@ -135,7 +135,7 @@ def different_titles(cases: Sequence[Case], path: Path) -> None:
         raise ValueError(f"{path.name}: several cases have the title {', '.join(sorted(twice))}")
 
 
-def known(data: Any, kind: type, where: str) -> None:
+def check_keys(data: Any, kind: type, where: str) -> None:
     """Raises ValueError when a mapping has keys that are not fields of the dataclass."""
     names = {one.name for one in fields(kind)} - {"path", "digest"}
     if not isinstance(data, dict):
@@ -147,7 +147,7 @@ def known(data: Any, kind: type, where: str) -> None:
 
 def case(data: Any, shared: dict[str, list[Any]], where: str, kind: type[C]) -> C:
     """Make a case of this kind from a mapping. Raises ValueError for an error in it."""
-    known(data, kind, where)
+    check_keys(data, kind, where)
     given = {key: value for key, value in data.items() if value is not None}
     if bool(given.get("sls")) == bool(given.get("call")):
         raise ValueError(f"{where}: either `sls` or `call`")
@@ -157,7 +157,7 @@ def case(data: Any, shared: dict[str, list[Any]], where: str, kind: type[C]) -> 
     if given.get("call"):
         calls = given["call"] if isinstance(given["call"], list) else [given["call"]]
         for one in calls:
-            known(one, Call, f"{where}, call")
+            check_keys(one, Call, f"{where}, call")
         given["call"] = [Call(**one) for one in calls]
         given.setdefault("runs", ["first"])
     runs = tuple(given.get("runs") or RUNS)

@@ -71,8 +71,8 @@ def _providers(kind: str, name: str) -> frozenset[str]:
 
 def _fits(kind: str, stem: str) -> bool:
     fits = runtime.fits(kind).get(stem)
-    known = {grain: values for grain, values in (fits or {}).items() if grain in _MACHINE}
-    return not known or any(_MACHINE[grain] in values for grain, values in known.items())
+    compared = {grain: values for grain, values in (fits or {}).items() if grain in _MACHINE}
+    return not compared or any(_MACHINE[grain] in values for grain, values in compared.items())
 
 
 def _there(kind: str, stem: str) -> bool:

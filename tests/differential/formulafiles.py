@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from tests.differential.casefiles import Case, CaseFile, case, different_titles, known, read
+from tests.differential.casefiles import Case, CaseFile, case, check_keys, different_titles, read
 
 FOLDER = Path(__file__).with_name("formulas")
 LOCK = FOLDER / "lock.json"
@@ -65,7 +65,7 @@ class FormulaFile(CaseFile):
 def load(path: Path) -> FormulaFile:
     """Load the file of one formula. Raises ValueError for an error in it."""
     data = read(path)
-    known(data, FormulaFile, path.name)
+    check_keys(data, FormulaFile, path.name)
     if path.stem not in locked():
         raise ValueError(f"{path.name}: {LOCK.name} names no commit of {path.stem}")
     shared = {name: data.get(name) or [] for name in ("ignore", "volatile")}
@@ -82,7 +82,7 @@ def load(path: Path) -> FormulaFile:
 
 
 def _case(path: Path, data: Any, shared: dict[str, list[Any]], where: str, about: dict[str, Any]) -> FormulaCase:
-    known(data, FormulaCase, where)
+    check_keys(data, FormulaCase, where)
     for name in ("apply", "title"):
         if not data.get(name):
             raise ValueError(f"{where}: `{name}` is missing")
@@ -100,7 +100,7 @@ def _case(path: Path, data: Any, shared: dict[str, list[Any]], where: str, about
 def _accepted(data: dict[str, Any], where: str) -> list[Accepted]:
     found = []
     for one in data.get("accepted") or []:
-        known(one, Accepted, f"{where}, accepted")
+        check_keys(one, Accepted, f"{where}, accepted")
         if not one.get("of") or not one.get("why"):
             raise ValueError(f"{where}, accepted: both `of` and `why` are wanted")
         found.append(Accepted(**one))

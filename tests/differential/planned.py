@@ -6,6 +6,7 @@ import contextlib
 import json
 import logging
 import os
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -21,7 +22,9 @@ from tests.differential.sidebyside import SLS, Bench, _json
 from tests.planning.agreement import wrong
 
 #: States whose return, as Salt's, does not tell all that they change: that their file is another one proves the plan.
-UNTOLD = ("acl.absent", "ini.sections_absent")
+UNTOLD = ("acl.absent", "acl.list_absent", "ini.sections_absent", "user.present")
+#: How the plan of a user tells of a home that will be made.
+HOME = re.compile(r"homeDoesNotExist: (/\S+)")
 
 
 class PlanBench(Bench):
@@ -81,8 +84,13 @@ class PlanBench(Bench):
         """tag -> what is to be seen of the file, of states of ``UNTOLD``."""
         if not _has_states(planned):
             return {}
-        tags = [state["tag"] for state in planned["states"] if _function(state["tag"]) in UNTOLD]
-        return {tag: _seen(self.pair.ours.root, tag.split("_|-")[2]) for tag in tags}
+        found = {}
+        for state in planned["states"]:
+            home = HOME.search(state["comment"])
+            path = home[1] if home else state["tag"].split("_|-")[2]
+            if _function(state["tag"]) in UNTOLD and path.startswith("/"):
+                found[state["tag"]] = _seen(self.pair.ours.root, path)
+        return found
 
     def _texts(self, returns: dict[str, Any]) -> dict[str, str | None]:
         """path -> text of the files of states after which nothing else changed."""
@@ -100,11 +108,12 @@ class PlanBench(Bench):
 
 
 def _seen(root: Path, path: str) -> object:
-    """Text, mode and ACLs of a file."""
+    """Text, mode and ACLs of a file, and of all that is below a folder."""
     place = f"{root}{path}"
     try:
         acls = [(name, os.getxattr(place, name)) for name in os.listxattr(place) if "acl" in name]
-        return changed.text(root, path), os.stat(place).st_mode, acls
+        below = [_seen(root, f"{path}/{name}") for name in sorted(os.listdir(place))] if os.path.isdir(place) else []
+        return changed.text(root, path), os.stat(place).st_mode, acls, below
     except OSError:
         return None
 

@@ -72,8 +72,8 @@ def test_changed_cases_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_days_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = record()
-    monkeypatch.setattr(chosen, "recorded", lambda: known)
+    digests = record()
+    monkeypatch.setattr(chosen, "recorded", lambda: digests)
     seen: set[tuple[str, str]] = set()
     for number in range(120):
         share = chosen.choose(FILES, DAY + datetime.timedelta(number), 10, 20).share

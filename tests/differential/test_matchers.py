@@ -182,13 +182,13 @@ class Made:
 
     def _groups(self) -> dict[str, Any]:
         pick = self.random
-        nothing: dict[str, Any] = {"id": "", "grains": {"a": "b"}, "pillar": {"a": "b"}}
+        empty: dict[str, Any] = {"id": "", "grains": {"a": "b"}, "pillar": {"a": "b"}}
         return {
             "one": pick.choice(["web*", "it or web1", "L@it,db1 and not web1", "", ["it", "web1"]]),
             "two": pick.choice([["web1", "db1"], ["web(1|2)", "it"], ["web*", "or", "it"], ["G@os:a", "it"], [], [10]]),
             "three": pick.choice(["N@one", "N@one or N@two", "not N@two", "( N@one ) and web1", ["N@two", "N@one"]]),
             "four": pick.choice(["N@three and N@one", "N@five or it", {"a": 1}, "N@four or it", 7]),
-            "five": pick.choice(["N@four", "it", "N@none or it", self.expression(nothing, 1)]),
+            "five": pick.choice(["N@four", "it", "N@none or it", self.expression(empty, 1)]),
         }
 
     def question(self, target: dict[str, Any]) -> tuple[str, Any, str | None]:
@@ -290,40 +290,40 @@ class Fleet(Made):
         if pick.random() < 0.4:
             host["pillar"] = self._mapping(3)
         self.hosts[id] = host
-        known = self._known(id, made)
+        data = self._cached(id, made)
         self._subject(
             id,
             id,
             host["transport"],
             host.get("jump") or "controller",
             {
-                "grains": {**known["grains"], **host.get("grains", {})},
-                "pillar": dictupdate.update(copy.deepcopy(known["pillar"]), copy.deepcopy(host.get("pillar", {}))),
+                "grains": {**data["grains"], **host.get("grains", {})},
+                "pillar": dictupdate.update(copy.deepcopy(data["pillar"]), copy.deepcopy(host.get("pillar", {}))),
             },
         )
 
     def _resource(self, type: str, id: str, manager: str) -> None:
-        known = self._known(f"{type}:{id}", self.target())
-        known["grains"] = {"id": id, **known["grains"]}  # which every resource has
-        self.found[manager].setdefault(type, {})[id] = {"grains": known["grains"]}
+        data = self._cached(f"{type}:{id}", self.target())
+        data["grains"] = {"id": id, **data["grains"]}  # which every resource has
+        self.found[manager].setdefault(type, {})[id] = {"grains": data["grains"]}
         if manager in self.hosts:
-            self._subject(f"{type}:{id}", id, type, manager, known)
+            self._subject(f"{type}:{id}", id, type, manager, data)
 
-    def _known(self, key: str, made: dict[str, Any]) -> dict[str, Any]:
-        known: dict[str, Any] = {"grains": {}, "pillar": {}}
+    def _cached(self, key: str, made: dict[str, Any]) -> dict[str, Any]:
+        data: dict[str, Any] = {"grains": {}, "pillar": {}}
         if self.random.random() < 0.9:
-            known["grains"] = self.grains[key] = made["grains"]
+            data["grains"] = self.grains[key] = made["grains"]
         if self.random.random() < 0.8:
-            known["pillar"] = self.pillar[key] = made["pillar"]
-        return known
+            data["pillar"] = self.pillar[key] = made["pillar"]
+        return data
 
-    def _subject(self, key: str, id: str, type: str, manager: str, known: dict[str, Any]) -> None:
+    def _subject(self, key: str, id: str, type: str, manager: str, data: dict[str, Any]) -> None:
         self.subjects[key] = {
             "id": id,
             "manager": manager,
             "resources": {type: [id]},
             "nodegroups": self.nodegroups,
-            **known,
+            **data,
         }
 
     def word(self, target: dict[str, Any]) -> str:

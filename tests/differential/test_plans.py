@@ -1,6 +1,7 @@
 """Each run of every case of ``cases/`` is planned before: what the plan is sure of happens, with the same differences.
 
-`PLAN=1 make differential-states` runs them. ``OUTCOMES`` is a folder for the marks of each case.
+`PLAN=1 make differential-states` runs them. ``OUTCOMES`` is a folder for the marks of each case, from which
+scripts/plans_compared.py makes docs/plans-compared.md.
 """
 
 from __future__ import annotations

@@ -277,8 +277,8 @@ class _Maker:
         elif fun == "test.check_pillar" or "name" in takes:
             key = next(iter(takes))
             given.append({key: self.pick(takes[key])})
-        here = {next(iter(arg)) for arg in given}
-        given += [{key: self.pick(takes[key])} for key in self.some(takes, (0, 0, 0, 1)) if key not in here]
+        names = {next(iter(arg)) for arg in given}
+        given += [{key: self.pick(takes[key])} for key in self.some(takes, (0, 0, 0, 1)) if key not in names]
         if "name" not in takes and self.chance(10):
             given.append({"name": self.pick(NAMES)})
         # in Salt an unknown argument is an exception for the whole run

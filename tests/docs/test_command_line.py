@@ -149,9 +149,9 @@ def test_words_of_a_function(page, project):
     """The examples of options and arguments: which belong to pushsalt, and how the others are parsed."""
     lines = re.findall(r"^ {4}(pushsalt run web1 test\.arg .*?) {3,}#", page(CLI).section("## Options"), re.M)
     project.write("inventory.yaml", "hosts:\n  web1: {transport: local}\n")
-    ours, behind = lines
+    ours, passed_on = lines
     assert json.loads(project.run(*shlex.split(ours)[1:]).stdout)["web1"]["args"] == []
-    words = shlex.split(behind.replace(" test.arg", " --out json test.arg"))[1:]
+    words = shlex.split(passed_on.replace(" test.arg", " --out json test.arg"))[1:]
     assert json.loads(project.run(*words).stdout)["web1"]["args"] == ["-x", "--out", "json"]
     given = ("2024-01-01", "1_000", "a==b", "x: y", "a #b", "[1, 2]", "0644", "'0644'")
     told = json.loads(project.run("run", "--out", "json", "web1", "test.arg", *given).stdout)["web1"]["args"]

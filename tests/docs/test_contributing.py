@@ -51,7 +51,7 @@ def test_make_rules_are_there(page):
 
 
 def test_lint_stands_once():
-    """The commands of `make lint` are in one script, which .ci/run calls."""
+    """The commands of `make lint` are only in one script, which .ci/run calls."""
     tools = ("ruff", "mypy", "vermin")
     lint = (ROOT / "scripts" / "lint.sh").read_text("utf-8")
     assert all(f".venv/bin/{tool}" in lint for tool in tools)
@@ -62,14 +62,14 @@ def test_lint_stands_once():
 @pytest.mark.parametrize("name", PAGES)
 def test_files_are_there(page, name):
     text = page(name).text
-    here = (ROOT / name).parent
+    folder = (ROOT / name).parent
     places = "pushsalt|thin|tests|docs|scripts|formulas|benchmarks"
     found = {word for word in words(text) if re.fullmatch(rf"(?:{places})/[\w./-]+", word)}
     invented = {"thin/modules/banner_issue.py", "thin/modules/banner_motd.py", "thin/states/banner.py"}
-    missing = [word for word in found - invented if not any((top / word).exists() for top in (ROOT, here))]
+    missing = [word for word in found - invented if not any((top / word).exists() for top in (ROOT, folder))]
     if name == "tests/README.md":
         rows = [word for row in page(name).rows("## Recordings, and how each is made again") for word in words(row[0])]
-        missing += [word for word in rows if "/" in word and not list(here.glob(word))]
+        missing += [word for word in rows if "/" in word and not list(folder.glob(word))]
     assert len(found) > 8 and not missing
 
 

@@ -60,7 +60,7 @@ def test_dates_and_versions(page):
         assert version and all(one in text for one in version)
 
 
-def test_outcomes_beside_salt(page):
+def test_outcomes_compared_with_salt(page):
     text = " ".join(page("README.md").section("## How it compares").split())
     compared = page("docs/states-compared.md")
     shipped = next(row for row in compared.rows("## Totals") if row[0] == "all shipped")

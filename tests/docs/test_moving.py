@@ -67,8 +67,8 @@ def test_states_that_stand_for_modules_exist(page):
     rows = page("docs/from-ansible.md").rows("## Modules")
     names = [name for row in rows for name in re.findall(r"`(\w+\.\w+)`", row[1])]
     assert len(names) > 30
-    known = StateFunctions()
-    assert [name for name in names if known.spec(name) is None] == []
+    functions = StateFunctions()
+    assert [name for name in names if functions.spec(name) is None] == []
 
 
 def test_pipelines_are_yaml(page):

@@ -183,8 +183,8 @@ def test_only_what_a_target_lacks_is_sent(project, bed, meter):
     measured = {**bed.targets["t1"].host(), "port": meter.port}
     site = project({"salt/site.sls": SITE, "salt/page": PAGE, **PILLAR}, t1=measured)
     site.write("salt/blob", secrets.token_bytes(500_000))
-    (known, *_) = (site.home / ".ssh/known_hosts").read_text().splitlines()
-    (site.home / ".ssh/known_hosts").write_text(re.sub(r":\d+ ", f":{meter.port} ", known) + "\n")
+    (line, *_) = (site.home / ".ssh/known_hosts").read_text().splitlines()
+    (site.home / ".ssh/known_hosts").write_text(re.sub(r":\d+ ", f":{meter.port} ", line) + "\n")
     site.json("clean", "t1")
     meter.take()
     first = site.json("apply", "t1", "site")

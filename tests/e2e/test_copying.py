@@ -91,7 +91,7 @@ def test_a_tree_to_a_target_and_back(bed: SshdBed, project: Make, tmp_path: Path
 
 
 def test_to_several_logins_of_one_user_at_a_time(project: Make, tmp_path: Path, site: Path) -> None:
-    """They receive the same bytes in the same private folder."""
+    """All of them write the same file in the same private directory at the same time."""
     made = project(**{f"here{number}": {"transport": "local"} for number in range(4)})
     (site / "twice").write_bytes(BIG)
     for number in range(40):
@@ -309,9 +309,9 @@ class Breaking:
 def breaking(bed: SshdBed, project: Make) -> Iterator[Project]:
     way = Breaking(bed.targets["t3"].port, 8 * 1024 * 1024)
     made = project(far={**bed.inventory()["hosts"]["t3"], "port": way.port})
-    known = made.home / ".ssh" / "known_hosts"
+    known_hosts = made.home / ".ssh" / "known_hosts"
     kind, key = Path(f"{bed.host_key}.pub").read_text().split()[:2]
-    known.write_text(known.read_text() + f"[127.0.0.1]:{way.port} {kind} {key}\n")
+    known_hosts.write_text(known_hosts.read_text() + f"[127.0.0.1]:{way.port} {kind} {key}\n")
     shutil.rmtree(bed.targets["t3"].home, ignore_errors=True)
     bed.targets["t3"].home.mkdir()
     yield made

@@ -137,7 +137,7 @@ def test_a_server_that_is_gone(from_git, sites):
     assert "[WARNING ] git: site cannot be fetched" in done.err and "ago is used, master at" in done.err
     shutil.rmtree(from_git.cache)
     done = from_git.json("apply", "t1")
-    assert done.code == 2 and "pillar.git was never fetched" in done.data["t1"][1]
+    assert done.code == 2 and "pillar.git has never been fetched" in done.data["t1"][1]
     assert "git: site cannot be fetched, and there is no copy of it" in done.err
     assert from_git.json("run", "t1", "test.ping").data == {"t1": True}
 

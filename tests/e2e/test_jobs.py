@@ -99,8 +99,8 @@ def test_show_prints_through_the_same_outputters(project):
     project.write("module/_output/mine.py", "def output(data, **kw):\n    return f'{sorted(data)}\\n'\n")
     project.write("pushsalt.yaml", '{"file_roots": {"base": ["salt"]}, "module_dirs": ["module"]}')
     assert project.run("jobs", "show", "last", "--out", "mine").out == "['here', 'there']\n"
-    nothing = project.run("jobs", "show", "last", "--failed")
-    assert nothing.code == 0 and "no return of" not in nothing.out, "those that are not shown have one"
+    none_failed = project.run("jobs", "show", "last", "--failed")
+    assert none_failed.code == 0 and "no return of" not in none_failed.out, "those that are not shown have one"
 
 
 def test_list_takes_filters(project):
@@ -217,7 +217,7 @@ def test_resume_goes_on_with_the_same_job(project):
     assert (after["jid"], after["state"], after["exit_code"], after["failed"]) == (before["jid"], "done", 0, 0)
     again = project.json("jobs", "resume", "last")
     assert (again.code, sorted(again.data)) == (0, ["here", "there"])
-    assert "nothing to do" in project.run("apply", "--rerun-failed").err
+    assert "nothing to repeat" in project.run("apply", "--rerun-failed").err
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -228,7 +228,7 @@ def test_what_differs_in_the_project_since_is_said(project):
     git(*folder, "add", ".")
     git(*folder, *commit)
     old = git(*folder, "rev-parse", "HEAD")
-    for _ in range(5):  # a job does not wait long for git
+    for _ in range(5):  # repeated, since a job waits for git for a limited time only
         assert project.json("run", "paper", "cmd.run", "true").code == 3
         if f"project at {old}" in project.run("jobs", "show", "last").out:
             break
@@ -374,7 +374,7 @@ def _cannot_mount():
 
 can_mount = pytest.mark.skipif(bool(_cannot_mount()), reason=_cannot_mount() or "-")
 READ_ONLY = 'mount --bind "$C" "$C" && mount -o remount,bind,ro "$C" && exec "$@"'
-#: The disk is full, then it is not.
+#: Fills the disk, and frees space again.
 FULL = """
 mount -t tmpfs -o size=1m tmpfs "$C"
 head -c {rest} /dev/zero > "$C/rest" || true
@@ -402,13 +402,13 @@ def test_a_read_only_cache_is_said_and_the_run_goes_on(project, is_new):
 @can_mount
 @pytest.mark.parametrize("rest", ["2m", "800k"], ids=["at first", "in mid-run"])
 def test_a_full_disk_is_said_and_the_run_goes_on(project, rest):
-    """The next job, with space, is kept."""
+    """The next job is recorded when there is space again."""
     script = FULL.format(rest=rest, command=shlex.join(project.argv()))
     large = "head -c 300000 /dev/urandom | base64"
     done = mounted(project, script, "run", "here,there", "-L", "cmd.run", large, "--out", "ndjson")
     assert done.code == 0, done.err
-    here, there, ping, listed, *_ = map(json.loads, done.out.splitlines())
-    assert all(len(text) > 400_000 for text in {**here, **there}.values()) and len({**here, **there}) == 2
+    first, second, ping, listed, *_ = map(json.loads, done.out.splitlines())
+    assert all(len(text) > 400_000 for text in {**first, **second}.values()) and len({**first, **second}) == 2
     assert done.err.count("the job is not kept") == 1, done.err
     assert ping == {"here": True}
     assert (listed["fun"], listed["state"]) == ("test.ping", "done")

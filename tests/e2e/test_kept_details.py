@@ -1,4 +1,4 @@
-"""What is kept of a job besides its returns, which commands are jobs, and where their JID is seen."""
+"""The recorded data of a job besides its returns, which commands are jobs, and where their JID appears."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ def jobs_of(project):
     return Client(Settings([inventory], config, cache_dir=project.cache)).jobs
 
 
-def test_what_is_known_of_a_job(project):
+def test_the_recorded_data_of_a_job(project):
     project.variables["SSH_CONNECTION"] = "192.0.2.7 50000 192.0.2.1 22"
     lock = project.write("pushsalt.lock", "version: 1\nremotes: {}\n")
     words = ["run", "here,paper", "-L", "cmd.run", "pwd", "cwd=/", "--timeout", "50"]

@@ -1,4 +1,6 @@
-"""Runs that outlive their command, over real sshds: killed, or left with ``--detach``; collected by other commands."""
+"""Runs that continue without their command, over real sshds: after a kill, or by ``--detach``; other commands collect
+them.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ class Site:
         (self.home / "go").touch()
 
     def until_kept(self) -> None:
-        """Until the run has ended, and is kept on the target."""
+        """Wait until the run has ended, and the target stores its return."""
         self.go()
         wait_until(lambda: any(name.endswith("/end") for name in left(self.home)))
         wait_until(lambda: not at_work(self.home))
@@ -75,13 +77,13 @@ class Site:
 def run(project: Callable[..., Project], bed: SshdBed) -> Iterator[Site]:
     home = bed.targets["t1"].home
     yield Site(site(project, home), home)
-    for pid in at_work(home):  # of a test that failed
+    for pid in at_work(home):  # processes of a failed test
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
 def test_a_killed_command_is_resumed_while_its_run_goes_on(run: Site) -> None:
-    """Of two resumes at once, the second is refused."""
+    """If two commands resume at the same time, the second one is refused."""
     jid = run.killed()
     first = run.project.start("jobs", "resume", jid, "--out", "json")
     wait_until(lambda: run.jobs("--limit", "1")[0]["state"] == "running")
@@ -122,7 +124,7 @@ def test_a_command_that_is_killed_before_it_records_a_return(run: Site, collects
 
 @contextlib.contextmanager
 def record_held(project: Project) -> Iterator[None]:
-    """Nobody else writes into the record meanwhile."""
+    """A context in which other processes cannot write to the record."""
     connection = sqlite3.connect(project.cache / "jobs" / "jobs.sqlite3", isolation_level=None)
     try:
         connection.execute("BEGIN IMMEDIATE")
@@ -138,7 +140,7 @@ def test_a_run_that_needed_its_killed_command_is_done_again(run: Site) -> None:
     done = run.project.json("jobs", "resume", jid)
     assert done.code == 0, (done.out, done.err)
     assert [ret["__id__"] for ret in values(done.data["t1"])] == ["one", "two", "three", "four"]
-    assert "it is done again" in done.err and "needed an answer" in done.err
+    assert "the job is run again" in done.err and "needed an answer" in done.err
     assert counted(run.home) == ["one", "two", "one", "two", "four"]
     nothing_stays(run.home)
 
@@ -165,7 +167,7 @@ def test_the_next_contact_collects(run: Site) -> None:
     run.until_kept()
     done = run.project.json("run", "t1", "test.ping")
     assert done.data == {"t1": True}
-    assert f"collected what was kept of the job {jid}: the returns of t1" in done.err
+    assert f"collected kept returns of the job {jid}: t1" in done.err
     run.all_once(run.project.json("jobs", "wait", jid))
     assert "collected" not in run.project.json("run", "t1", "test.ping").err
 
@@ -199,7 +201,7 @@ def test_clean_removes_what_is_kept(run: Site) -> None:
     assert run.project.run("clean", "t1").code == 0
     assert not left(run.home)
     done = run.project.json("jobs", "wait", jid)
-    assert done.code == 3 and "nothing is kept there" in done.error("t1")["message"]
+    assert done.code == 3 and "the target has no data of the job" in done.error("t1")["message"]
     run.home.joinpath("count").unlink()
     run.all_once(run.project.json("jobs", "resume", jid))
 

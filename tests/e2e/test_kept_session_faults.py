@@ -1,4 +1,4 @@
-"""Kept sessions on servers that allow little, that stop to answer, and that are others than before."""
+"""Kept sessions on servers with low limits, servers that stop answering, and servers that were replaced."""
 
 import json
 import os
@@ -73,7 +73,7 @@ def test_a_server_that_asks_whether_the_client_is_alive(start):
 
 
 def test_a_connection_that_does_not_answer_is_replaced(start, servers):
-    """As after a change of the network: no packet says that the connection is gone."""
+    """As after a change of the network: no packet reports the end of the connection."""
     kept = start()
     first = port(kept)
     logins = children(servers.targets["t1"].process.pid)
@@ -167,6 +167,7 @@ def test_words_that_are_no_request_are_not_answered(start):
         with socket.socket(socket.AF_UNIX) as sock:
             sock.settimeout(20)
             sock.connect(str(path))
+            assert sock.recv(1) == b"!"
             sock.sendall(data)
             assert sock.recv(10) == b""
     assert kept.project.json("run", "t1", "test.ping").data == {"t1": True}

@@ -1,4 +1,4 @@
-"""Kept sessions: later commands use the connections, and notice everything that has changed since."""
+"""Kept sessions: later commands use the connections, and detect everything that has changed since."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def kept(project):
 
 
 def ports(project, *words):
-    """The client's port of each target's connection: the same as long as the connection is."""
+    """The client's port of each target's connection, which identifies the connection."""
     done = project.run(*SESSION, "run", "--out", "json", *words, "*", "cmd.run", "echo $SSH_CLIENT")
     assert done.code == 0, done.err
     return {id: text.split()[1] for id, text in done.data.items()}
@@ -107,7 +107,7 @@ def test_a_changed_inventory_is_seen(kept, bed):
     assert not {second["t1"], second["t2"]} & set(first.values())
 
 
-def test_a_host_key_that_is_not_known_any_more_is_refused(kept, bed):
+def test_a_host_key_that_was_removed_is_refused(kept, bed):
     project = kept.project
     ports(project)
     path = project.home / ".ssh" / "known_hosts"

@@ -18,15 +18,15 @@ pytestmark = [
 @pytest.fixture
 def bare(bed: sshd.SshdBed, project: Callable[..., Project]) -> Project:
     """t1 with its user and key; t2 without."""
-    known = bed.inventory()["hosts"]["t2"]
-    return project(t2={key: value for key, value in known.items() if key not in ("user", "priv")})
+    entry = bed.inventory()["hosts"]["t2"]
+    return project(t2={key: value for key, value in entry.items() if key not in ("user", "priv")})
 
 
 def test_user_and_key(bed: sshd.SshdBed, bare: Project) -> None:
-    known = bed.inventory()["hosts"]["t2"]
-    assert bare.json("run", "t2", "test.ping", "--user", known["user"]).error("t2")["kind"] == "auth_failed"
+    entry = bed.inventory()["hosts"]["t2"]
+    assert bare.json("run", "t2", "test.ping", "--user", entry["user"]).error("t2")["kind"] == "auth_failed"
     for user, key in (("--user", "--priv"), ("-u", "--private-key")):
-        done = bare.json("run", user, known["user"], key, str(known["priv"]), "t2", "test.ping")
+        done = bare.json("run", user, entry["user"], key, str(entry["priv"]), "t2", "test.ping")
         assert (done.code, done.data) == (0, {"t2": True}), done.err
 
 

@@ -93,7 +93,7 @@ def test_a_connection_that_breaks_is_made_again(project, bed):
     (home / "go").touch()
     done = Project.finish(process)
     all_done(done, home)
-    assert "the connection was lost in mid-run and made again" in done.err
+    assert "the connection was lost during the run and restored" in done.err
     nothing_stays(home)
 
 

@@ -62,7 +62,7 @@ def test_a_configuration_by_name(site, put):
 
 
 @pytest.mark.parametrize("name", ["group_vars/all", "host_vars/here.yml"])
-def test_variables_beside_an_inventory(site, put, name):
+def test_variables_next_to_an_inventory(site, put, name):
     site.write("hosts.ini", "here ansible_connection=local\n")
     put(site.folder / name)
     done = site.run("-i", "hosts.ini", "run", "here", "test.ping", timeout=LIMIT)

@@ -72,7 +72,9 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Cli
     return made
 
 
-def test_secrets_of_a_configuration_stay_here(client: Callable[..., Client], wire: bytearray, tmp_path: Path) -> None:
+def test_secrets_of_a_configuration_are_not_sent(
+    client: Callable[..., Client], wire: bytearray, tmp_path: Path
+) -> None:
     made = client(pkg_lock_timeout=777)
     (tmp_path / "salt" / "a.sls").write_text(
         f"{tmp_path}/shown:\n  file.managed:\n    - source: salt://shown.jinja\n    - template: jinja\n"

@@ -1,4 +1,4 @@
-"""Orchestrations over OpenSSH: all steps use the same connection to each target."""
+"""Orchestrations over OpenSSH: all steps of a target use one connection."""
 
 from __future__ import annotations
 

@@ -81,9 +81,9 @@ def test_functions(project: Project) -> None:
     )
     ping = project.json("run", "-C", "M@here", "test.ping")
     assert (ping.data, ping.code) == (dict.fromkeys(["d1", "d2", "api", "r0", "r1"], True), 0)
-    here = ["r1", {"id": "r1", "type": "rack"}, "r1", {"stack": "high"}, "Linux"]
+    expected = ["r1", {"id": "r1", "type": "rack"}, "r1", {"stack": "high"}, "Linux"]
     [resource, id, pillar, shelf, kernel] = project.json("run", "-C", "G@shelf:r1", "look.all").data["r1"]
-    assert [shelf, resource, id, pillar, kernel] == here, "of the manager's pillar nothing is seen"
+    assert [shelf, resource, id, pillar, kernel] == expected, "of the manager's pillar nothing is seen"
     denied = project.json("run", "d1", "cmd.run", "id")
     assert denied.code == 2
     error = denied.data["d1"]["error"]
@@ -101,7 +101,7 @@ def test_states(project: Project) -> None:
     assert not any(ret["changes"] for ret in values(project.json("apply", "d1").data["d1"]))
     denied = project.run("apply", "d1", "denied")
     assert denied.code == 2 and "State 'file.managed' was not found in SLS 'denied'" in denied.out
-    assert "has the states that its type brings" in denied.out
+    assert "has only the states of its type" in denied.out
     shown = project.json("run", "-L", "r1,d1", "state.show_sls", "asks").data
     assert list(shown["r1"]) == ["r1-True-x"]
     assert "not supported" in str(shown["d1"]) or "look.all" in str(shown["d1"])

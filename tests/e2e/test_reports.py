@@ -87,7 +87,7 @@ def test_what_was_logged_of_work_without_a_return_is_shown(
     assert done.err.count("[ERROR") == (700 if fun == "chatters" else 1)
 
 
-def test_what_was_logged_behind_the_last_return_is_shown(project: Project) -> None:
+def test_what_was_logged_after_the_last_return_is_shown(project: Project) -> None:
     project.write("salt/_modules/boom.py", BOOM)
     project.write("salt/well.sls", "it: test.nop\n")
     project.write("pillar/top.sls", "base: {'*': [mined]}\n")

@@ -185,7 +185,7 @@ def test_words_of_a_master_configuration(local: Callable[..., Project]) -> None:
         (["--batch-check", "test.ping", "--batch-check-timeout", "0"], "--batch-check-timeout: '0' is not a number"),
         (["--batch-check-timeout", "5"], "--batch-check-timeout without --batch-check"),
         (["--subset", "0"], "--subset: '0' is not a whole number above 0"),
-        (["--confirm", "--batch", "1"], "--confirm asks on the terminal, and there is none"),
+        (["--confirm", "--batch", "1"], "--confirm asks on the terminal, but there is none"),
     ],
 )
 def test_bad_options(local: Callable[..., Project], options: list[str], words: str) -> None:
@@ -220,7 +220,7 @@ def test_a_signal_in_mid_rollout(local: Callable[..., Project], tmp_path: Path) 
 def test_the_operator_is_asked(local: Callable[..., Project], answers: list[str], code: int, left: list[str]) -> None:
     made = local(4)
     words = ["run", "--out", "json", "*", "test.ping", "--batch", "1,2", "--confirm"]
-    asked = ["go on?"] * len(answers)
+    asked = ["continue?"] * len(answers)
     done, shown = on_terminal(made, words, list(zip(asked, answers, strict=True)))
     assert done.code == code and not_begun(done) == left
     assert "batch 1 of 3: 1 of 4 targets are done" in shown and "next: t2, t3" in shown

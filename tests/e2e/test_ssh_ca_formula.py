@@ -84,11 +84,11 @@ class Site:
         self.serial = str(done["serial"])
         return key
 
-    async def enters(self, key: Path, *known: Path) -> str:
+    async def enters(self, key: Path, *known_hosts: Path) -> str:
         """An empty text, or the error kind."""
         host = self.bed.targets["web1"].host()
         target = Target("web1", host="127.0.0.1", port=host["port"], user=host["user"], priv=(str(key),), agent=False)
-        options = ConnectOptions(known_hosts=known or (self.bed.known_hosts,), ssh_config=(), connect_timeout=8)
+        options = ConnectOptions(known_hosts=known_hosts or (self.bed.known_hosts,), ssh_config=(), connect_timeout=8)
         try:
             await (await connect(target, options)).close()
         except TargetError as exc:
@@ -187,11 +187,11 @@ async def test_nothing_of_a_manifest_that_does_not_verify_reaches_a_machine(site
     mine, theirs = (" ".join((site.folder / f"{name}.pub").read_text().split()[:2]) for name in ("mallory", "user"))
     assert theirs in good
     manifest.write_text(good.replace(theirs, mine))
-    assert "does not carry the signature of the root" in site.failed()["ssh_ca-not-used"]
+    assert "does not have a signature of the root" in site.failed()["ssh_ca-not-used"]
     manifest.write_text(good)
     root = site.project.fingerprint()
     site.configure(root="SHA256:" + "A" * 43)
-    assert "but the configuration says" in site.failed()["ssh_ca-not-used"]
+    assert "but the configuration requires" in site.failed()["ssh_ca-not-used"]
     site.configure(root="")
     code, said = site.apply()
     assert code == 2 and "`root` is not set" in str(said)
@@ -200,7 +200,7 @@ async def test_nothing_of_a_manifest_that_does_not_verify_reaches_a_machine(site
     site.configure(root)
     krl = site.project.root / "envs/prod/revoked.krl"
     krl.write_bytes(krl.read_bytes()[:-4])
-    assert "no revocation list" in site.failed()["ssh_ca-not-used"]
+    assert "not a revocation list" in site.failed()["ssh_ca-not-used"]
     assert not (site.etc / "ssh_ca").exists()
 
 

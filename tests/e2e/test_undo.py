@@ -31,7 +31,7 @@ def states(project: Project, data: dict[str, Any]) -> None:
 
 
 def seen(top: Path) -> dict[str, tuple[Any, ...]]:
-    """All that is below a folder: mode, and content or destination."""
+    """path -> (mode, content or link destination), for everything below a folder."""
     found: dict[str, tuple[Any, ...]] = {}
     for path in sorted(top.rglob("*")):
         info = path.lstat()
@@ -93,13 +93,13 @@ def test_all_is_as_it_was(project: Project, top: Path) -> None:
     undone = project.json("undo", "last", "--yes")
     assert (undone.code, seen(top)) == (0, before), undone.out + undone.err
     assert all(each["result"] in (True, None) for each in undone.data["here"]["files"])
-    # the undo is a job, and can be undone as well
+    # an undo is a job, which can be undone too
     again = project.json("undo", "last", "--yes")
     assert (again.code, seen(top)) == (0, after), again.out + again.err
 
 
 def test_what_cannot_be_undone_is_said(project: Project, top: Path) -> None:
-    """Only states with ``backup: minion`` are kept here; a file that has changed since stays as it is."""
+    """Only states with ``backup: minion`` have backups here; a file that was changed since then is left unchanged."""
     for name in ("kept", "not_kept", "changed"):
         (top / name).write_text("old\n")
     managed = {name: [{"name": f"{top}/{name}"}, {"contents": "new"}] for name in ("kept", "not_kept", "changed")}
@@ -118,7 +118,7 @@ def test_what_cannot_be_undone_is_said(project: Project, top: Path) -> None:
     listed = json.loads(project.run("jobs", "list", "--out", "json").out)
     jid = next(job["jid"] for job in listed if job["fun"] == "state.apply")
     shown = project.run("undo", jid, "--test").out
-    assert "it has been changed since the job, so it stays" in shown and "+old" in shown
+    assert "it was changed after the job, so it stays" in shown and "+old" in shown
     done = project.json("undo", jid, "here")  # no terminal to ask on, as in a CI job
     assert done.code == 2, done.out + done.err
     files = {each["path"]: each for each in done.data["here"]["files"]}
@@ -146,7 +146,7 @@ def test_which_jobs_and_targets(project: Project, top: Path) -> None:
     config.write_text(json.dumps({**json.loads(config.read_text()), "backups": True}))
     assert project.json("apply", "here", "s").code == 0
     other = project.run("undo", "last", "there", "--yes")
-    assert (other.code, "was not on these targets" in other.err) == (1, True), other.err
+    assert (other.code, "did not run on these targets" in other.err) == (1, True), other.err
     none = project.run("undo", "1999", "--yes")
     assert none.code == 1 and "1999" in none.err
     assert project.json("undo", "last", "here", "--yes").code == 0

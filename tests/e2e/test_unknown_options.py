@@ -26,7 +26,7 @@ def test_once_for_all_commands_and_hosts(tmp_path: Path) -> None:
 def test_other_warnings_are_said_each_time(tmp_path: Path) -> None:
     project = Project(tmp_path, HOSTS, hash_type="crc")
     for _ in range(2):
-        assert "`hash_type` is none of" in project.run("target", "*").err
+        assert "`hash_type` must be one of" in project.run("target", "*").err
 
 
 def test_a_cache_that_cannot_be_written_costs_no_warning(tmp_path: Path) -> None:

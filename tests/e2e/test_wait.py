@@ -22,7 +22,7 @@ def test_a_target_that_answers(project):
 
 @pytest.mark.parametrize("what", ["ssh", "reboot"])
 def test_a_target_that_comes_up(project, bed, what):
-    """The target was not reachable when the wait began."""
+    """The target is not reachable when the wait begins."""
     server = bed.targets["t1"].process
     os.kill(server.pid, signal.SIGSTOP)
     try:

@@ -64,7 +64,7 @@ BASE = {"tree": 1, "own": 1}
         ({"cmd_yaml": "echo 'a: %s'; echo 'b: [1, 010]' | cat"}, {"a": "web1", "b": [1, 10]}),
         ({"cmd_yaml": "true"}, {}),
         ({"cmd_json": """printf '%%s' '{"a": "%s"}'""".replace("%%s", "%b")}, {"a": "web1"}),
-        ({"cmd_json": "echo '{}' ';' '|'"}, "cmd_json: the output of echo '{}' ';' '|' is no JSON"),
+        ({"cmd_json": "echo '{}' ';' '|'"}, "cmd_json: the output of echo '{}' ';' '|' is not JSON"),
         ({"cmd_yaml": "echo 'a: ['"}, "Failed to load ext_pillar cmd_yaml: "),
         ({"cmd_yaml": "echo no >&2; exit 3"}, "cmd_yaml: the command ended with code 3: no"),
         ({"cmd_json": "/nowhere/program"}, "No such file or directory: '/nowhere/program'"),
@@ -192,7 +192,7 @@ def test_http_json(project, server):
     assert project.pillar({"http_json": with_grains})["who"] == "Basic dXNlcjpwQHNz"
     for url, words in [
         (f"http://user:geheim@{server}/gone?token=geheim", "HTTP 404"),
-        (f"http://{server}/text", "no JSON"),
+        (f"http://{server}/text", "the answer is not JSON"),
         ("file:///etc/passwd", "only http and https"),
         ({"url": f"http://{server}/<nope>", "with_grains": True}, "no grain 'nope'"),
         ("http://user:geheim@127.0.0.1:1/", "refused"),

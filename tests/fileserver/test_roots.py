@@ -152,7 +152,7 @@ def test_a_file_that_became_a_fifo_is_an_error_and_no_wait(serve, tmp_path):
     with pytest.raises(FileServerError, match="cannot be read"):
         found.read()
     os.mkfifo(tmp_path / "one" / "a")
-    with pytest.raises(FileServerError, match="no regular file any more"):
+    with pytest.raises(FileServerError, match="no longer a regular file"):
         found.read()
 
 
@@ -168,7 +168,7 @@ def test_ignored_files(serve):
         True,
         True,
     ]
-    with pytest.raises(ConfigError, match="no regular expression"):
+    with pytest.raises(ConfigError, match="not a regular expression"):
         serve({"base": ["one"]}, file_ignore_regex=["["])
 
 

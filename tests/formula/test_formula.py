@@ -216,7 +216,7 @@ def test_a_new_formula_renders_on_its_machines(tmp_path):
     ]
     assert conf["freebsd"]["context"] == {"settings": {"key": "value"}}
     again = site.run("formula", "new", "app")
-    assert again.code == 1 and "is there already" in again.err
+    assert again.code == 1 and "exists and is not empty" in again.err
     assert site.run("formula", "new", "Not A Name").code == 1
 
 

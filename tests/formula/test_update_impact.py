@@ -44,8 +44,8 @@ def test_the_lock_file_is_written_only_when_that_is_wanted(tmp_path: Path) -> No
     assert impact["states"]["changed"] == {TAG: {"mode": ["0644", "0600"]}}
     assert "-port 80\n+port 81\n" in impact["files"]["/etc/web.conf"]
     assert commit in lock.read_text()
-    nothing = json.loads(site.run("formula", "update", "--impact", "--out", "json").out)
-    assert (nothing["moves"], nothing["impact"]["ids"], nothing["written"]) == ([], {}, False)
+    unchanged = json.loads(site.run("formula", "update", "--impact", "--out", "json").out)
+    assert (unchanged["moves"], unchanged["impact"]["ids"], unchanged["written"]) == ([], {}, False)
 
 
 def test_without_a_lock_file_or_the_option(tmp_path: Path) -> None:

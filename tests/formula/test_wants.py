@@ -56,12 +56,12 @@ def test_add_and_update_say_who_asks(site: Project, formula: Repo, mark: Path) -
     [remote] = yaml.safe_load((site.folder / "pushsalt.yaml").read_text())["gitfs_remotes"]
     assert {"renderers": ["jinja", "yaml", "json"]} in remote[formula.url]
     for text in (done.err, site.run("formula", "update").err):
-        assert "asks for py, which it may not use" in text and "asks for mako, which it may not use" in text
+        assert "uses py, which it may not" in text and "uses mako, which it may not" in text
         assert "web/made.sls:1 (#!py)" in text and "web/files.sls:4 (template: mako)" in text
-        assert "_renderers/yaml.py:1 (Python for this machine)" in text
+        assert "_renderers/yaml.py:1 (Python for the controller)" in text
         assert "add py to `renderers` of the git remote" in text and "fine.sls" not in text and "tests/" not in text
     data = site.run("formula", "update", "--out", "json")
-    assert json.loads(data.out) == [] and "asks for py" in data.err
+    assert json.loads(data.out) == [] and "uses py, which" in data.err
     assert not mark.exists()
 
 
@@ -69,12 +69,12 @@ def test_what_is_allowed_is_not_said(site: Project, formula: Repo) -> None:
     assert site.run("formula", "add", formula.url).code == 0
     config = site.folder / "pushsalt.yaml"
     config.write_text(config.read_text().replace("[jinja, yaml, json]", "[jinja, yaml, json, py, mako]"))
-    assert "asks for" not in site.run("formula", "update").err
+    assert "which it may not" not in site.run("formula", "update").err
 
 
 def test_a_remote_written_by_hand_is_not_spoken_of(site: Project, formula: Repo) -> None:
     site.write("pushsalt.yaml", f"fileserver_backend: [roots, git]\ngitfs_remotes: ['{formula.url}']\n")
-    assert "asks for" not in site.run("formula", "update").err
+    assert "which it may not" not in site.run("formula", "update").err
 
 
 def test_check_of_a_formula_runs_none_of_it(site: Project, formula: Repo, mark: Path) -> None:

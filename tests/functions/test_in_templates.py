@@ -94,7 +94,7 @@ def test_the_value_is_that_of_salt(evaluate, expression, want):
         ("salt['random.shadow_hash']('s', 'p', 'nope')", "unknown algorithm"),
         ("salt['jinja.load_map']('app/map.jinja', 'nope')", "nope"),
         ("salt['jinja.import_yaml']('app/none.yaml')", "app/none.yaml"),
-        ("salt['sdb.get']('sdb://a/x')", "the sdb profile 'a' is in the pillar"),
+        ("salt['sdb.get']('sdb://a/x')", "the sdb profile 'a' is in pillar"),
         ("salt['sdb.get']('x', strict=true)", 'must start with "sdb://"'),
         ("salt['sdb.get']('sdb://a', strict=true)", "must have a profile name"),
         ("salt['sdb.get']('sdb://none/x', strict=true)", 'profile "none"'),

@@ -118,13 +118,13 @@ def test_updating_by_configuration_and_pillar(make):
 
 
 def test_collected_in_the_exchange_of_the_grains(make, tmp_path):
-    here = {
+    host = {
         "transport": "local",
         "thin_dir": str(tmp_path / "thin"),
         "pillar": {"mine_functions": {"said": [{"mine_function": "test.echo"}, "pillar"]}},
         "minion_opts": {"mine_functions": {"test.echo": ["roster"], "no.such": []}},
     }
-    client = make({"here": here}, mine_functions={"test.ping": [{"allow_tgt": "else*"}]})
+    client = make({"here": host}, mine_functions={"test.ping": [{"allow_tgt": "else*"}]})
     result = client.grains(Selection("here"))["here"]
     assert result.exit_code == 0
     assert result.ret["kernel"] == "Linux"
@@ -137,12 +137,12 @@ def test_collected_in_the_exchange_of_the_grains(make, tmp_path):
     again = client.grains(Selection("here"))["here"]
     assert (
         again.round_trips
-        == make({"here": {**here, "pillar": {}, "minion_opts": {}}}).grains(Selection("here"))["here"].round_trips
+        == make({"here": {**host, "pillar": {}, "minion_opts": {}}}).grains(Selection("here"))["here"].round_trips
     )
 
 
 @pytest.fixture
-def here(make, tmp_path):
+def machine(make, tmp_path):
     """A reachable machine with states; its client is set by configuration, minion_opts and pillar."""
     (tmp_path / "salt").mkdir()
     (tmp_path / "pillar").mkdir()
@@ -166,19 +166,19 @@ def applied(client, *sls, **options):
     return client.apply(Selection("here"), list(sls), JobOptions(**options))["here"]
 
 
-def test_a_run_of_states_collects_what_is_due(here):
-    client = here(mine_functions={"test.echo": ["one"]})
+def test_a_run_of_states_collects_what_is_due(machine):
+    client = machine(mine_functions={"test.echo": ["one"]})
     assert applied(client, "site").exit_code == 0
     # the files of the states exist by then
     assert client.project.mine.get("here") == {"test.echo": "one", "file.file_exists": True}
     _, seen = client.project.mine.with_times("here")
     second = applied(client, "site")
     assert client.project.mine.with_times("here")[1] == seen
-    assert second.round_trips == applied(here(mine_interval=0), "site").round_trips
+    assert second.round_trips == applied(machine(mine_interval=0), "site").round_trips
 
 
-def test_each_value_has_an_age_of_its_own(here):
-    client = here(mine_functions={"test.echo": ["one"]})
+def test_each_value_has_an_age_of_its_own(machine):
+    client = machine(mine_functions={"test.echo": ["one"]})
     applied(client, "site")
     bank = client.project.mine
     os.utime(bank._file("here"), (time.time() - 3000,) * 2)
@@ -186,7 +186,7 @@ def test_each_value_has_an_age_of_its_own(here):
     os.utime(bank._file("here"), (time.time() - 1000,) * 2)
     ages = {name: round(time.time() - when, -2) for name, when in bank.with_times("here")[1].items()}
     assert ages == {"test.echo": 3000, "file.file_exists": 3000, "sent": 1000}
-    applied(here({"mine_interval": 40}, mine_functions={"test.echo": ["two"]}), "site")
+    applied(machine({"mine_interval": 40}, mine_functions={"test.echo": ["two"]}), "site")
     values, seen = bank.with_times("here")
     assert values == {"test.echo": "two", "file.file_exists": True, "sent": 5}
     assert time.time() - seen["test.echo"] < 900 < time.time() - seen["sent"]
@@ -206,16 +206,16 @@ def test_each_value_has_an_age_of_its_own(here):
         ({"mine_interval": "soon"}, {}, "failing", {}, {"file.file_exists": False}),
     ],
 )
-def test_when_a_run_collects(here, minion_opts, config, sls, options, kept):
-    client = here(minion_opts, **config)
+def test_when_a_run_collects(machine, minion_opts, config, sls, options, kept):
+    client = machine(minion_opts, **config)
     result = applied(client, sls, **options)
     assert client.project.mine.get("here") == kept
     assert result.exit_code == (0 if sls == "site" else 2)
 
 
-def test_a_function_that_hangs_does_not_hold_up_the_return(here, monkeypatch, caplog):
+def test_a_function_that_hangs_does_not_hold_up_the_return(machine, monkeypatch, caplog):
     monkeypatch.setattr(mine, "PATIENCE", 0.5)
-    client = here(mine_functions={"slow": [{"mine_function": "test.sleep"}, 60], "test.ping": []})
+    client = machine(mine_functions={"slow": [{"mine_function": "test.sleep"}, 60], "test.ping": []})
     result = applied(client, "site")
     assert result.exit_code == 0
     assert client.grains(Selection("here"))["here"].exit_code == 0
@@ -223,25 +223,25 @@ def test_a_function_that_hangs_does_not_hold_up_the_return(here, monkeypatch, ca
     assert "slow" not in client.project.mine.get("here")
 
 
-def test_controller_s_functions_can_be_mine_functions(here):
+def test_controller_s_functions_can_be_mine_functions(machine):
     pillar = [{"mine_function": "pillar.get"}, "mine_functions"]
-    client = here(mine_functions={"states": {"mine_function": "cp.list_states"}, "pillar": pillar})
+    client = machine(mine_functions={"states": {"mine_function": "cp.list_states"}, "pillar": pillar})
     assert client.grains(Selection("here"))["here"].exit_code == 0
     kept = client.project.mine.get("here")
     assert kept["states"] == ["asks", "broken", "failing", "site"]
     assert list(kept["pillar"]) == ["file.file_exists"]
 
 
-def test_the_runner_that_pillar_uses_in_salt(here, tmp_path):
+def test_the_runner_that_pillar_uses_in_salt(machine, tmp_path):
     asked = "salt['saltutil.runner']('mine.get', tgt='*', fun='test.echo', tgt_type='glob')"
     (tmp_path / "pillar/mine.sls").write_text("told: {{ " + asked + " | json }}\n")
-    client = here()
+    client = machine()
     client.project.mine.put("here", {"test.echo": "x"})
     assert call(client, "pillar.get", "told", unmask=True, on="here") == {"here": "x"}
     assert call(client, "saltutil.runner", "manage.up", on="here")["error"]["exception"] == "CommandExecutionError"
 
 
-def test_states_on_the_target_tell_of_it_alone(here, tmp_path):
+def test_states_on_the_target_tell_of_it_alone(machine, tmp_path):
     calls = {
         "mine.send": ["said", {"mine_function": "test.echo"}, {"allow_tgt": "lb*"}, "x"],
         "mine.update": [{"mine_functions": {"test.ping": [], "no.such": []}}],
@@ -250,7 +250,7 @@ def test_states_on_the_target_tell_of_it_alone(here, tmp_path):
     }
     chunks = {name: {"module.run": [{name: args}]} for name, args in calls.items()}
     (tmp_path / "salt/tells.sls").write_text(json.dumps(chunks))
-    client = here({"use_superseded": ["module.run"]}, mine_enabled=False)
+    client = machine({"use_superseded": ["module.run"]}, mine_enabled=False)
     client.project.mine.put("here", {"old": 1, "older": 2})
     rets = {ret["__id__"]: ret for ret in applied(client, "tells").ret.values()}
     assert {name: ret["result"] for name, ret in rets.items()} == {**dict.fromkeys(calls, True), "mine.get": False}
@@ -264,25 +264,25 @@ def test_states_on_the_target_tell_of_it_alone(here, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["pcre", "grain_pcre", "compound"])
-def test_no_regular_expression_of_a_target_is_kept(here, tmp_path, kind):
+def test_no_regular_expression_of_a_target_is_kept(machine, tmp_path, kind):
     whom = {"allow_tgt": "(a+)+$", "allow_tgt_type": kind}
     tells = {"mine.send": ["said", {"mine_function": "test.echo"}, whom, "x"]}
     (tmp_path / "salt/tells.sls").write_text(json.dumps({"tells": {"module.run": [tells]}}))
-    client = here()
+    client = machine()
     [ret] = applied(client, "tells").ret.values()
     assert ret["result"] is False and f"not to {kind}" in ret["comment"]
     assert "said" not in client.project.mine.get("here")
 
 
-def test_a_value_that_looks_wrapped_is_a_value(here):
+def test_a_value_that_looks_wrapped_is_a_value(machine):
     said = {"__saltmine_acl__": 1, "allow_tgt": "(a+)+$", "allow_tgt_type": "pcre", "__data__": "x"}
-    client = here(mine_functions={"odd": [{"mine_function": "test.echo"}, {"text": said}]})
+    client = machine(mine_functions={"odd": [{"mine_function": "test.echo"}, {"text": said}]})
     client.grains(Selection("here"))
     assert unwrap(client.project.mine.get("here")["odd"]) == (said, None)
 
 
-def test_a_template_reads_what_was_kept_before_the_run(here):
-    client = here(mine_functions={"test.echo": ["said"]})
+def test_a_template_reads_what_was_kept_before_the_run(machine):
+    client = machine(mine_functions={"test.echo": ["said"]})
     for want in ("was {}", "was {'here': 'said'}"):
         [ret] = applied(client, "asks").ret.values()
         assert ret["name"] == want
@@ -311,10 +311,10 @@ def test_definitions(given, want):
     assert [(each.alias, each.function, each.args, each.kwargs) for each in definitions(given)] == want
 
 
-def test_values_of_resources(here, tmp_path):
+def test_values_of_resources(machine, tmp_path):
     (tmp_path / "pillar/top.sls").write_text("base:\n  'here': [mine, behind]\n")
     (tmp_path / "pillar/behind.sls").write_text("resources:\n  dummy:\n    resource_ids: [d1, here]\n")
-    client = here()
+    client = machine()
     assert client.grains(Selection("here"))["here"].exit_code == 0
 
     def on(tgt, fun, *args, **kwargs):

@@ -1,4 +1,4 @@
-"""``ret.*``: jobs as the record of this machine, and returners, have them."""
+"""``ret.*``: jobs from the record of this machine, and from returners."""
 
 import json
 import sqlite3
@@ -65,7 +65,7 @@ def test_a_returner_of_salts_tables(client, tmp_path):
 @pytest.mark.parametrize(
     "words, said",
     [
-        (("ret.get_jid", "mine", "1"), "the returner mine stores, and cannot be read: it has no get_jid"),
+        (("ret.get_jid", "mine", "1"), "the returner mine cannot be read, since it has no get_jid"),
         (("ret.get_jids", "mine"), "raises ValueError: not today"),
         (("ret.get_jid", "local_cache", "20991231235959000000"), "no kept job has the JID"),
         (("ret.get_jid", "nowhere", "1"), "nowhere"),

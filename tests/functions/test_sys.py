@@ -39,7 +39,7 @@ def test_both_sides_are_told_of(call):
     assert specs["state.show_top"] == {"args": None, "defaults": None, "varargs": None, "kwargs": True}
 
 
-def test_offline_what_is_known_is_told(call):
+def test_offline_lists_functions_of_both_sides(call):
     assert call("gone", "sys.list_functions", "config.get", "state.sls", "cmd.run") == ["config.get", "state.sls"]
     assert "CLI Example" in call("gone", "sys.doc", "config.get")["config.get"]
     assert call("gone", "sys.argspec", "config.get")["config.get"]["args"][0] == "key"

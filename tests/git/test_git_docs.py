@@ -26,9 +26,9 @@ TESTS = "".join(
 
 @pytest.mark.parametrize("role", ["gitfs", "git_pillar"])
 def test_every_option_is_in_a_table(role):
-    known = {name.removeprefix(f"{role}_") for name in OPTIONS if name.startswith(f"{role}_")}
-    known -= {"remotes", "verify_config", "global_lock", "includes"}
-    assert {*known, *PARAMETERS[role]} <= TABLES
+    options = {name.removeprefix(f"{role}_") for name in OPTIONS if name.startswith(f"{role}_")}
+    options -= {"remotes", "verify_config", "global_lock", "includes"}
+    assert {*options, *PARAMETERS[role]} <= TABLES
 
 
 @pytest.mark.parametrize("name", sorted(TABLES - {"formula"}))

@@ -120,7 +120,7 @@ def test_no_such_branch_or_folder(repo, pillar, caplog):
 def test_options_that_cannot_hold(pillar):
     with pytest.raises(ConfigError, match="`base` is for the branch __env__"):
         pillar({"master https://example.org/x.git": [{"base": "x"}]})
-    with pytest.raises(ConfigError, match="no option of a remote"):
+    with pytest.raises(ConfigError, match="not an option of a remote"):
         pillar({"master https://example.org/x.git": [{"saltenv": []}]})
     with pytest.raises(ConfigError, match="cannot be a branch"):
         pillar("-x https://example.org/x.git")

@@ -78,7 +78,7 @@ def test_options_that_cannot_hold_stop_the_command(tmp_path):
             client(tmp_path, **config).run(Selection("here"), "state.show_top")
 
 
-def test_file_root_counts_beside_git(tmp_path):
+def test_file_root_is_used_together_with_git(tmp_path):
     states = Repo(tmp_path / "s.git", {"a.sls": "git:\n  test.nop: []\n", "b.sls": "git:\n  test.nop: []\n"})
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "a.sls").write_text("disk:\n  test.nop: []\n")

@@ -238,20 +238,20 @@ def test_ssh_with_a_passphrase(bed, at_home, serve, tmp_path):
 
 
 def test_an_unknown_host_key_is_refused_before_anything_is_sent(bed, at_home, serve, tmp_path, remotes):
-    known = tmp_path / "home" / ".ssh" / "known_hosts"
-    known.write_text("")
+    known_hosts = tmp_path / "home" / ".ssh" / "known_hosts"
+    known_hosts.write_text("")
     entry = {at_home: [{"privkey": str(bed.key)}]}
     with pytest.raises(GitError, match="known_hosts"):
         serve(entry).read("a")
     assert serve(entry, command=remotes(accept_new_host_keys=True)).read("a") == b"ssh"
-    assert "127.0.0.1" in known.read_text()
-    other = subprocess.run(["ssh-keygen", "-lf", str(known)], capture_output=True, check=True)
+    assert "127.0.0.1" in known_hosts.read_text()
+    other = subprocess.run(["ssh-keygen", "-lf", str(known_hosts)], capture_output=True, check=True)
     assert b"ED25519" in other.stdout
 
 
 def test_configured_known_hosts(bed, at_home, serve, tmp_path, remotes):
-    known = tmp_path / "home" / ".ssh" / "known_hosts"
-    known.rename(tmp_path / "hosts of mine")
+    known_hosts = tmp_path / "home" / ".ssh" / "known_hosts"
+    known_hosts.rename(tmp_path / "hosts of mine")
     entry = {at_home: [{"privkey": str(bed.key)}]}
     command = remotes(ssh_files=("", str(tmp_path / "hosts of mine")))
     assert serve(entry, command=command).read("a") == b"ssh"

@@ -233,7 +233,7 @@ def test_partial_clones_get_what_is_served_in_one_go(repo, serve, tmp_path, opts
 
 def test_name_stands_for_the_url_in_messages(repo, serve, caplog):
     one = repo({"a": "1"})
-    with pytest.raises(Exception, match="websites was never fetched"):
+    with pytest.raises(Exception, match="websites has never been fetched"):
         serve({"file:///nowhere/x.git": [{"name": "websites"}]}).read("a")
     assert "git: websites cannot be fetched" in caplog.text
     assert serve({one.url: [{"name": "websites"}]}).read("a") == b"1"
@@ -331,27 +331,27 @@ def test_links_stay_within_the_tree(repo, serve):
 @pytest.mark.parametrize(
     "below, words",
     [
-        ([{"rooot": "x"}], "no option of a remote"),
-        ([{"ref_types": ["banana"]}], "no kind of ref"),
+        ([{"rooot": "x"}], "not an option of a remote"),
+        ([{"ref_types": ["banana"]}], "not a kind of ref"),
         ([{"base": "--upload-pack=x"}], "cannot be a branch"),
         ([{"fallback": "a..b"}], "cannot be a branch"),
         ([{"all_saltenvs": "-x"}], "cannot be a branch"),
         ([{"root": "../../etc"}], "leads out"),
         ([{"mountpoint": "salt://../x"}], "leads out"),
-        ([{"saltenv": [{"dev": [{"reff": "x"}]}]}], "no option of the saltenv"),
+        ([{"saltenv": [{"dev": [{"reff": "x"}]}]}], "not an option of the saltenv"),
         ([{"saltenv": [{"dev": [{"root": "../x"}]}]}], "leads out"),
         ([{"saltenv": [{"dev": [{"ref": "-x"}]}]}], "cannot be a branch"),
-        ([{"refspecs": ["--upload-pack=x"]}], "no refspec"),
-        ([{"refspecs": ["+refs/heads/*:HEAD"]}], "no refspec"),
+        ([{"refspecs": ["--upload-pack=x"]}], "not a refspec"),
+        ([{"refspecs": ["+refs/heads/*:HEAD"]}], "not a refspec"),
         ([{"update_interval": "soon"}], "whole number"),
-        ([{"filter": "--exec=x"}], "no filter"),
+        ([{"filter": "--exec=x"}], "not a filter"),
         ([{"pubkey": "/x.pub"}], "without `privkey`"),
-        ([{"proxy": "a b"}], "no URL"),
+        ([{"proxy": "a b"}], "not a URL"),
         ([{"ssl_verify": "perhaps"}], "ssl_verify must be true or false"),
         ([{"user": ["x"]}], "user must be text, not a list"),
-        ([{"saltenv": 5}], "no list of options"),
-        (["x"], "is no option"),
-        (5, "no list of options"),
+        ([{"saltenv": 5}], "not a list of options"),
+        (["x"], "is not an option"),
+        (5, "not a list of options"),
         ([], "no options below"),
     ],
 )

@@ -50,7 +50,7 @@ def test_a_remote_that_is_gone(repo, serve, caplog):
     [said] = [record.getMessage() for record in caplog.records]
     assert said.startswith(f"git: {one.url} cannot be fetched: ")
     assert f"the copy of 0 seconds ago is used, master at {one_tip(one)}" in said
-    with pytest.raises(GitError, match=r"nowhere/x.git was never fetched: .*does not appear"):
+    with pytest.raises(GitError, match=r"nowhere/x.git has never been fetched: .*does not appear"):
         serve("file:///nowhere/x.git").read("a")
 
 
@@ -268,7 +268,7 @@ def test_one_controller_waits_for_another_and_uses_what_it_fetched(repo, serve, 
         fcntl.flock(lock, fcntl.LOCK_EX)
         thread = threading.Thread(target=lambda: command.sync([remote]))
         thread.start()
-        wait_for(lambda: "another pushsalt is fetching it" in said)
+        wait_for(lambda: "another pushsalt command is fetching it" in said)
     thread.join()
     assert said[-1] == ""
 

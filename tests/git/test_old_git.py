@@ -72,10 +72,10 @@ def test_an_old_git_is_an_error_that_names_the_version(
 ) -> None:
     one = repo({"a": "1"})
     git.says(f"git version {version}")
-    said = f"git {version} here; pushsalt needs git >= 2.29 for git remotes"
+    said = f"this machine has git {version}; pushsalt needs git >= 2.29 for git remotes"
     with pytest.raises(GitError) as caught:
         serve(one).read("a")
-    assert f"{one.url} was never fetched: {said}; install git 2.29 or newer" in caught.value.message
+    assert f"{one.url} has never been fetched: {said}; install git 2.29 or newer" in caught.value.message
     assert f"git: {one.url} cannot be fetched: {said} (install git" in caplog.text
     assert set(git.log.read_text().splitlines()) == {"--version"}
 
@@ -95,10 +95,10 @@ def test_a_copy_that_is_there_is_not_read_by_it(
     assert serve(one).read("a") == b"1"
     git.says("git version 1.8.3.1")
     for more in ({}, {"gitfs_update_interval": 600}):  # it is due, and not fetched
-        with pytest.raises(GitError, match=r"git 1\.8\.3\.1 here; pushsalt needs git >= 2\.29"):
+        with pytest.raises(GitError, match=r"git 1\.8\.3\.1; pushsalt needs git >= 2\.29"):
             serve(one, **more).read("a")
     [said] = [record.getMessage() for record in caplog.records]
-    assert said.startswith(f"git: {one.url} cannot be fetched: git 1.8.3.1 here") and "is used" not in said
+    assert said.startswith(f"git: {one.url} cannot be fetched: this machine has git 1.8.3.1;") and "is used" not in said
     assert set(git.log.read_text().splitlines()) == {"--version"}
 
 

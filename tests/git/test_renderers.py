@@ -163,7 +163,9 @@ def test_plug_ins_of_a_remote(bed: Bed, renderers: list[str], runs: bool, caplog
     else:
         assert "not allowed" in own_low[0] and plain_low[0]["__id__"] == "b"
         assert "offline" in json.dumps(mine_low)  # the target is asked, as for any other module
-        assert "is not loaded, it would run here" in caplog.text and "_renderers/yaml.py" in caplog.text
+        assert (
+            "is not loaded, since it would run on the controller" in caplog.text and "_renderers/yaml.py" in caplog.text
+        )
         assert not bed.mark.exists()
 
 
@@ -188,5 +190,5 @@ def test_what_the_option_takes() -> None:
     assert remote.limit is not None and remote.limit.engines == {"jinja"}
     [none] = gitfs_remotes({"gitfs_remotes": [{"file:///r.git": [{"renderers": []}]}]})
     assert none.limit is not None and not none.limit.engines
-    with pytest.raises(ConfigError, match="no name of a renderer"):
+    with pytest.raises(ConfigError, match="not the name of a renderer"):
         gitfs_remotes({"gitfs_remotes": [{"file:///r.git": [{"renderers": ["jinja|yaml"]}]}]})

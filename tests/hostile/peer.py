@@ -139,10 +139,13 @@ class Conversation:
         self._heard.commands.append(self._process.command or "")
         at = words.index("pushsalt")
         program = (await self._read(int(words[at + 3].lstrip("g")))).decode("ascii")
-        parameters = ast.literal_eval(program[program.rindex("\nboot(") + 6 :].split("}, ", 1)[0] + "}")
+        call = ast.parse(program[program.rindex("\nbegin(") + 1 :], mode="eval").body
+        assert isinstance(call, ast.Call)
+        parameters = ast.literal_eval(call.args[0])
         self._nonce = parameters["nonce"]
-        known = [("python", "3.11.0"), ("exe", "/usr/bin/python3"), ("uid", 0), ("pid", 1), ("dir", "")]
-        self._write(boot.frame(self._nonce, b"H", [*known, ("have", 1), ("warm", 1)]))
+        sha = parameters["sha"] or parameters["archives"][0][0]
+        hello = [("python", "3.11.0"), ("exe", "/usr/bin/python3"), ("uid", 0), ("pid", 1), ("dir", ""), ("sha", sha)]
+        self._write(boot.frame(self._nonce, b"H", [*hello, ("have", 1), ("warm", 1)]))
         for piece in self._script.stderr:
             self._process.stderr.write(piece)
             await self._process.stderr.drain()

@@ -1,4 +1,4 @@
-"""A target that claims to be another gets none of that one's data; its values become neither structure nor code."""
+"""A target that claims another's id gets none of its data; values of targets become neither structure nor code."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_pillar_that_it_asks_for_is_its_own(bed: Bed) -> None:
 
 
 def test_a_controller_that_believes_it_is_found_out(bed: Bed) -> None:
-    """The check above can fail: this controller uses the target's word."""
+    """The check above can fail: this controller believes the id that the target claims."""
     script = liar()
     script.replies.update(
         {

@@ -133,7 +133,7 @@ def test_what_only_the_target_knows(project: Project) -> None:
         (("--output=/tmp/x..HEAD",), ""),
         (("HEAD...HEAD",), "three dots"),
         (("HEAD", "nobody"), ""),
-        (("--fail-on", "("), "is no regular expression"),
+        (("--fail-on", "("), "is not a regular expression"),
     ],
 )
 def test_bad_words(project: Project, words: tuple[str, ...], said: str) -> None:

@@ -269,7 +269,7 @@ def test_a_write_whose_first_copy_is_whole(tmp_path):
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_everybody_notices_a_reset(tmp_path, kind):
-    """Also a process that had it open before the damage."""
+    """Also a process that had the index open before the damage."""
     kind, make, ask = KINDS[kind]
     make(tmp_path)
     with kind(tmp_path) as reader, kind(tmp_path) as writer:
@@ -396,7 +396,7 @@ def test_no_room_for_a_merge(tmp_path, monkeypatch, caplog, kind):
 def test_what_else_may_lie_there(tmp_path):
     """A log of another kind is not read, and links are not followed."""
     grains_folder(tmp_path / "grains")
-    with ResourceIndex(tmp_path / "grains") as index, pytest.raises(IndexCorrupt, match="no valid beginning"):
+    with ResourceIndex(tmp_path / "grains") as index, pytest.raises(IndexCorrupt, match="no valid header"):
         index.by_type("a")
     (tmp_path / "linked").mkdir(mode=0o700)
     (tmp_path / "linked" / "log").symlink_to(tmp_path / "grains" / "log")
@@ -404,5 +404,5 @@ def test_what_else_may_lie_there(tmp_path):
         index.by_type("a")
     (tmp_path / "open").mkdir(mode=0o777)
     (tmp_path / "open").chmod(0o777)
-    with pytest.raises(PermissionError, match="written to by others"):
+    with pytest.raises(PermissionError, match="others can write to"):
         ResourceIndex(tmp_path / "open")

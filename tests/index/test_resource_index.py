@@ -173,7 +173,7 @@ def load(folder, what):
 
 @pytest.mark.parametrize("what", [1, 10, 60, 700])
 def test_what_a_fresh_process_reads_is_bounded(tmp_path, monkeypatch, what):
-    """At every moment of a load, by single writes and by batches: size of the log, and number of segments."""
+    """The size of the log and the number of segments are bounded at any time, with single writes and with batches."""
     small = {"LOG_BYTES": 6000, "LOG_WRITES": 40, "LOG_ENTRIES": 100, "BATCH": 50, "BATCH_BYTES": 3000, "AT_ONCE": 500}
     for name, value in small.items():
         monkeypatch.setattr(resources, name, value)
@@ -285,7 +285,7 @@ def test_segments_of_before(tmp_path, monkeypatch):
 
 
 def test_segments_that_know_nothing_are_not_looked_into(tmp_path, monkeypatch):
-    """For the first question of a process, only the tables of segments that may have an answer are read."""
+    """The first look-up of a process reads only the tables of segments that may have the entry."""
     monkeypatch.setattr(resources, "BATCH", 10)
     monkeypatch.setattr(compaction.Child, "start", lambda *args: True)
     count = compaction.FEW + 2
@@ -311,7 +311,7 @@ def test_segments_that_know_nothing_are_not_looked_into(tmp_path, monkeypatch):
 def test_filter(tmp_path_factory, keys, rng):
     """Inserted values pass, in one block or in all; hardly any other value does."""
     path = tmp_path_factory.mktemp("filter") / "filter"
-    found = [filters.mark(*key) for key in keys]
+    found = [filters.hash_key(*key) for key in keys]
     blocks = filters.blocks_for(len(keys))
     data, *place = filters.written(blocks, [found])
     half = len(found) // 2
@@ -321,13 +321,13 @@ def test_filter(tmp_path_factory, keys, rng):
     one = filters.Filter(table.File(str(path)), filters.Place(0, *place))
     assert one.among(keys, found) == keys
     others = [rng.getrandbits(32) for _ in range(500)]
-    assert one.among(others, others) == [mark for mark in others if first.has(mark)]
+    assert one.among(others, others) == [one_hash for one_hash in others if first.has(one_hash)]
     assert len(one.among(others, others)) < 25
     older, *before = filters.written(blocks, [found[:half]])
     path.write_bytes(older)
     old = filters.Filter(table.File(str(path)), filters.Place(0, *before))
     assert filters.written(blocks, [found[half:]], old) == (data, *place)
-    assert list(filters.marks("t", b"a\0b")) == [filters.mark("t", "a"), filters.mark("t", "b")]
+    assert list(filters.hash_keys("t", b"a\0b")) == [filters.hash_key("t", "a"), filters.hash_key("t", "b")]
 
 
 def test_an_index_of_before(tmp_path, monkeypatch):

@@ -125,7 +125,7 @@ def read(kind, folder, writers):
 
 
 def compact(kind, folder):
-    """Everything at times; what is worth merging all the time, as the process does that writers start."""
+    """Merge all segments at times, and otherwise those that are due, as the process that writers start does."""
     index = KINDS[kind](folder)
     for round in itertools.count():
         if round % 20:

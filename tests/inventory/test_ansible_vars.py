@@ -106,7 +106,7 @@ def test_variables_are_as_ansible_has_them(inventory):
         assert {name: target.pillar[name] for name in want} == want
     assert {"open sesame", "all may become root"} <= set(heard) == set(found.secrets)
     [said] = found.warnings
-    words = "variables with Jinja other than {{ name }} are Ansible's, and left out: fro, gone, short, to"
+    words = "variables with Jinja other than {{ name }} are not supported and left out: fro, gone, short, to"
     assert said == f"{inventory}: {words}"
 
 
@@ -156,7 +156,7 @@ def test_a_way_that_is_none_of_ours_is_said(tmp_path):
     found = load_inventory([path], render=no_render)
     assert {id: target.transport for id, target in found.targets.items()} == {"a": "ssh", "b": "ssh", "c": "local"}
     [said] = found.warnings
-    assert said.startswith(f"{path}: where `ansible_connection` is none of ssh, ") and said.endswith("reached by SSH")
+    assert said.startswith(f"{path}: hosts whose `ansible_connection` is not one") and said.endswith("reached by SSH")
 
 
 def test_what_is_not_opened_is_said_once_for_each_file(inventory):
@@ -166,8 +166,8 @@ def test_what_is_not_opened_is_said_once_for_each_file(inventory):
     folder = inventory.parent / "group_vars"
     closed = [text for text in found.warnings if "encrypted" in text]
     assert closed == [
-        f"{folder}/all/vault.yml: encrypted by ansible-vault, and left out; no password that was given opens that",
-        f"{folder}/web.yml: encrypted by ansible-vault, and left out: door; no password that was given opens that",
+        f"{folder}/all/vault.yml: encrypted by ansible-vault, and left out; none of the given passwords decrypts it",
+        f"{folder}/web.yml: encrypted by ansible-vault, and left out: door; none of the given passwords decrypts it",
     ]
 
 
@@ -228,12 +228,12 @@ def test_a_line_of_an_encrypted_inventory_is_not_shown(tmp_path):
     path = tmp_path / "hosts.ini"
     for text in ("[web]\nweb1 InnerS3cretLogin\n", "[web:vars]\nInnerS3cretLogin\n"):
         path.write_text(encrypted(text))
-        with pytest.raises(InventoryError, match="what stands there is no variable"):
+        with pytest.raises(InventoryError, match="this line is no variable"):
             load_inventory([path], render=no_render, vault=Vault(lambda: [("", PASSWORD)]))
 
 
 def test_no_vault_is_opened_for_hosts_that_a_program_names(tmp_path):
-    """The program would decide where the secrets are sent."""
+    """Otherwise the program would decide which machines get the secrets."""
     for name, text in {"all.yml": f"ansible_password: {tagged(PLAIN)}plain: 1\n", "web.yml": FILE}.items():
         (tmp_path / "group_vars").mkdir(exist_ok=True)
         (tmp_path / "group_vars" / name).write_text(text)
@@ -250,10 +250,10 @@ def test_no_vault_is_opened_for_hosts_that_a_program_names(tmp_path):
         assert (evil.host, evil.passwd, evil.sudo_password, evil.pillar) == ("192.0.2.6", None, None, {"plain": 1})
         assert not vault.secrets and not vault.left_out
         assert [
-            f"{tmp_path}/group_vars/web.yml: encrypted by ansible-vault, and left out" in text
+            f"{tmp_path}/group_vars/web.yml: left out: it is encrypted by ansible-vault" in text
             for text in found.warnings
         ] == [True, False]
-        assert "in a vault are Ansible's, and left out: ansible_password" in found.warnings[1]
+        assert "in a vault are not supported and left out: ansible_password" in found.warnings[1]
 
 
 def test_what_a_program_printed_is_neither_opened_nor_filled_in(tmp_path):
@@ -264,7 +264,7 @@ def test_what_a_program_printed_is_neither_opened_nor_filled_in(tmp_path):
     vault = Vault(lambda: [("", PASSWORD)])
     found = load_inventory([path], render=no_render, vault=vault)
     assert found.targets["a"].pillar == {"z": 1} and not vault.secrets
-    assert "Jinja or in a vault are Ansible's, and left out: v, x, y" in found.warnings[0]
+    assert "Jinja or in a vault are not supported and left out: v, x, y" in found.warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -347,10 +347,10 @@ def project(tmp_path):
     return project
 
 
-def test_hosts_ini_beside_a_project_is_found(project):
+def test_hosts_ini_next_to_a_project_is_found(project):
     done = project.run("target", "*")
     assert (done.code, done.out) == (0, "web1\n")
-    assert done.err.count("encrypted by ansible-vault, and left out: door; ANSIBLE_VAULT_PASSWORD_FILE names") == 1
+    assert done.err.count("encrypted by ansible-vault, and left out: door; set ANSIBLE_VAULT_PASSWORD_FILE to") == 1
     project.write("inventory.yaml", "hosts: {own: {}}\n")
     assert project.run("target", "*").out == "own\n"
 
@@ -359,7 +359,7 @@ def test_hosts_ini_beside_a_project_is_found(project):
     "victim, count",
     [("group_vars", 1), ("group_vars/web", 2100), ("group_vars/web/in", 1), ("group_vars/web/in/x.yml", 2100)],
 )
-def test_what_lies_beside_an_inventory_that_was_found_must_be_trusted(project, victim, count):
+def test_files_next_to_a_found_inventory_must_be_trusted(project, victim, count):
     hosts = "".join(f"w{n} ansible_connection=local\n" for n in range(count))
     project.write("hosts.ini", f"[web]\n{hosts}")
     (project.folder / "group_vars/web.yml").unlink()
@@ -432,7 +432,7 @@ def test_a_program_that_others_can_change_is_not_asked_for_a_password(tmp_path, 
     program.write_text(f"#!/bin/sh\necho x >> {tmp_path}/ran\necho secret\n")
     program.chmod(0o777)
     env = {"ANSIBLE_VAULT_PASSWORD_FILE": str(program)}
-    with pytest.raises(InventoryError, match="others can change, and is not run") as caught:
+    with pytest.raises(InventoryError, match="is not run, since others can change") as caught:
         vaultpassword.passwords(NO_OPTION, env)
     assert f"PUSHSALT_TRUST={tmp_path}" in caught.value.hint and not (tmp_path / "ran").exists()
     monkeypatch.setenv("PUSHSALT_TRUST", str(tmp_path))

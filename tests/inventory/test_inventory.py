@@ -315,9 +315,13 @@ def test_become_says_by_what_and_so_that(load, defaults, host, want):
 
 @pytest.mark.parametrize(
     "value, said",
-    [("pbrun", "must be one of sudo, su, doas, run0, not 'pbrun'"), ("true", "names the program"), ("[su]", "must be")],
+    [
+        ("pbrun", "must be one of sudo, su, doas, run0, not 'pbrun'"),
+        ("true", "the name of a program"),
+        ("[su]", "must be"),
+    ],
 )
-def test_become_of_no_known_program(load, value, said):
+def test_become_with_an_unknown_program(load, value, said):
     with pytest.raises(InventoryError, match=said) as caught:
         load(f"hosts:\n  a: {{become: {value}}}\n")
     assert caught.value.where.line == 2
@@ -335,7 +339,7 @@ def test_ansibles_become_method(tmp_path):
         (False, "doas"),
         (True, None),
     ]
-    assert len(found.warnings) == 1 and "`ansible_become_method` is left out where it is none of" in found.warnings[0]
+    assert len(found.warnings) == 1 and "`ansible_become_method` is ignored where it is not one of" in found.warnings[0]
 
 
 def test_su_wants_another_password_than_the_login(load):

@@ -264,7 +264,7 @@ def test_wherever_they_stand(name, text, tmp_path):
     assert caught.value.where.path == str(path)
 
 
-def test_variables_beside_an_inventory_are_refused_too(tmp_path):
+def test_variables_next_to_an_inventory_are_refused_too(tmp_path):
     (tmp_path / "hosts.ini").write_text("[g]\na\n")
     (tmp_path / "group_vars").mkdir()
     (tmp_path / "group_vars" / "g.yml").write_text('ansible_user: "$(touch canary)"\n')

@@ -374,7 +374,7 @@ def test_what_a_roster_gives_is_not_rendered_again(tmp_path):
 def test_a_program_that_may_not_be_executed_is_said(tmp_path):
     path = tmp_path / "prog"
     path.write_text("#!/bin/sh\necho '{}'\n")
-    with pytest.raises(InventoryError, match="may not be executed"):
+    with pytest.raises(InventoryError, match="is not executable"):
         load_inventory([path], render=rendered)
 
 
@@ -399,7 +399,7 @@ def printed(tmp_path, data):
         {"ssh_options": ["IdentityAgent=/run/x"]},
     ],
 )
-def test_a_program_has_no_say_in_what_runs_here(host, tmp_path):
+def test_a_program_cannot_decide_what_runs_on_the_controller(host, tmp_path):
     with pytest.raises(InventoryError, match="of host a") as caught:
         printed(tmp_path, {"hosts": {"a": {"host": "h", **host}}})
     assert "only a file or the configuration" in caught.value.message

@@ -28,7 +28,7 @@ def start(ids=("a", "b"), **more):
 
 
 def keep(folder, job, *returns, end=None, bounds=None):
-    """A job with these returns; what was said of it."""
+    """Record a job with these returns; returns the warnings."""
     said = []
     recorder = JobRecord(path_of(folder), said.append, bounds or Bounds())
 
@@ -210,7 +210,7 @@ def five_jobs(folder):
 
 
 def test_several_write_at_once(tmp_path):
-    """Processes of their own: in one that is forked while a record is being closed, locks of SQLite stay held."""
+    """Uses separate processes: a process that is forked while a record is closed would keep locks of SQLite."""
     context = multiprocessing.get_context("spawn")
     with context.Pool(4, initializer=context.Barrier(4).wait) as pool:
         assert pool.map(five_jobs, [tmp_path] * 4, chunksize=1) == [[[]] * 5] * 4
@@ -231,7 +231,7 @@ def test_a_folder_that_others_can_write_to_is_refused(tmp_path):
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs").chmod(0o777)
     [said] = keep(tmp_path, start(), end=ended())
-    assert "written to by others" in said
+    assert "others can write to" in said
 
 
 def test_an_older_version_is_migrated(tmp_path):

@@ -14,7 +14,7 @@ import pytest
 from pushsalt.journal.store import Bounds, Journal
 from pushsalt.journal.writer import Writer
 
-#: Writes so many events one by one, and their numbers to stdout as each is kept.
+#: Writes a number of events one by one; prints the number of each event when it is stored.
 PUT = """
 import sys
 from pathlib import Path
@@ -98,7 +98,7 @@ def test_the_old_go_with_the_first_event_of_a_process(tmp_path, monkeypatch):
 
 
 def test_numbers_are_not_used_again(tmp_path):
-    """Else a cursor would stand before events that it has not seen, or behind those."""
+    """Otherwise a cursor could skip events, or return them twice."""
     journal = Journal(tmp_path, Bounds(size=1))
     first = journal.put("t", {})
     assert journal.after(0) == []

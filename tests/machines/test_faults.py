@@ -50,7 +50,7 @@ after{{ n }}:
 """
 IDS = ["before0", "before1", "before2", "fault", "page", "after0", "after1", "after2"]
 COUNTED = [id for id in IDS if id != "page"]
-#: The same without what asks: they need no controller.
+#: The same states without questions, so that they need no controller.
 ALONE = STATES[: STATES.index("page:")] + STATES[STATES.index("{% for n in range(3) %}\nafter") :]
 #: Ends the server and all of its sessions, as a changed unit would; the server starts again by itself. systemd counts
 #: starts, and would refuse the sixth within ten seconds.
@@ -113,7 +113,7 @@ def test_a_state_that_restarts_sshd(site: Site, round: int) -> None:
     site.states(CHANGES_SSHD)
     done = Project.finish(site.begin(), 120)
     site.all_ran_once(done)
-    assert "made again after" in done.err
+    assert "restored after" in done.err
     site.nothing_stays()
 
 
@@ -148,7 +148,7 @@ def test_a_controller_that_is_killed(site: Site, machine: Machine, round: int) -
 
 @pytest.mark.parametrize("round", range(ROUNDS))
 def test_a_state_that_restarts_the_machine(site: Site, bed: MachineBed, machine: Machine, round: int) -> None:
-    """As the last one of a run, which is left to itself; the wait begins when it has."""
+    """The last state of a run with ``--detach`` restarts the machine; the wait begins afterwards."""
     site.states("echo rebooting", ALONE + "reboot:\n  cmd.run:\n    - name: sleep 4; systemctl reboot\n")
     begun = site.project.run("apply", "--detach", "web1", "site", timeout=120)
     assert begun.code == 0, begun.err

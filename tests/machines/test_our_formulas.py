@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.beds.machines import AptRepository, MachineBed, missing
-from tests.planning.agreement import wrong
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -57,9 +56,9 @@ def site(tmp_path_factory):
         home.mkdir(parents=True, mode=0o700)
         (home / "known_hosts").write_bytes(bed.known_hosts.read_bytes())
 
-        def apply(*words, command="apply"):
+        def apply(*words):
             env = {**os.environ, "HOME": str(folder / "home"), "PYTHONPATH": str(ROOT)}
-            argv = [sys.executable, "-m", "pushsalt", "-c", str(folder / "pushsalt.yaml"), command, "box", FORMULAS]
+            argv = [sys.executable, "-m", "pushsalt", "-c", str(folder / "pushsalt.yaml"), "apply", "box", FORMULAS]
             argv += ["--pillar", json.dumps(PILLAR), "--out", "json", *words]
             done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=400, check=False)
             assert "Traceback" not in done.stdout + done.stderr
@@ -73,13 +72,9 @@ def test_formulas_do_what_they_say_and_then_rest(site):
     machine.shell("useradd gone")
     code, dry = apply("--test")
     assert code == 0, {tag: ret["comment"] for tag, ret in dry.items() if ret["result"] is False}
-    _, planned = apply(command="plan")
     code, first = apply()
-    assert wrong(planned, first, {}) == [] and planned["counts"]["will"], "the plan of the first run"
     assert code == 0, {tag: ret["comment"] for tag, ret in first.items() if not ret["result"]}
-    _, planned = apply(command="plan")
     code, second = apply()
-    assert wrong(planned, second, {}) == [] and not planned["counts"]["will"], "the plan of the second"
     assert {tag: ret["comment"] for tag, ret in second.items() if not ret["result"]} == {}
     assert (code, {tag: ret["changes"] for tag, ret in second.items() if ret["changes"]}) == (0, {})
 

@@ -35,8 +35,8 @@ def test_from_first_trust_to_certificates_and_revocation(tmp_path):
         project = CaProject(tmp_path, None)
         project.write("inventory.yaml", json.dumps(hosts))
         project.more = {"SSH_AUTH_SOCK": socket}
-        known = project.home / ".ssh" / "known_hosts"
-        shutil.copy(bed.known_hosts, known)
+        trusted = project.home / ".ssh" / "known_hosts"
+        shutil.copy(bed.known_hosts, trusted)
         pubs = [word for name in ("root", "user", "host") for word in (f"--{name}-ca", f"{tmp_path / name}.pub")]
         project.good("init", "prod", "--root", *pubs[1:], "--role", "deploy")
         config = {"file_roots": {"base": [str(ROOT / "formulas")]}, "pillar_roots": {"base": ["pillar"]}}
@@ -60,7 +60,7 @@ def test_from_first_trust_to_certificates_and_revocation(tmp_path):
 
         # from here on only certificates: that of the host in place of a known key, that of the user in place of her key
         project.good("sign-user", "--env", "prod", "--role", "deploy", "--id", "alice", f"{tmp_path / 'alice'}.pub")
-        shutil.copy(project.root / "known_hosts", known)
+        shutil.copy(project.root / "known_hosts", trusted)
         for host in hosts["hosts"].values():
             host.update(user="deploy", sudo=True, priv=str(tmp_path / "alice"), agent=False)
         hosts.get("defaults", {}).pop("ssh_options", None)
@@ -74,7 +74,7 @@ def test_from_first_trust_to_certificates_and_revocation(tmp_path):
         project.good("revoke", f"{tmp_path / 'alice'}.pub")
         assert apply() >= {"ssh_ca-revoked"}
         assert project.json("run", "box", "test.ping").error("box")["kind"] == "auth_failed"
-        argv = ["ssh", "-F", "none", "-o", "BatchMode=yes", "-o", f"UserKnownHostsFile={known}", "-i", str(bed.key)]
+        argv = ["ssh", "-F", "none", "-o", "BatchMode=yes", "-o", f"UserKnownHostsFile={trusted}", "-i", str(bed.key)]
         done_ssh = subprocess.run(
             [*argv, f"deploy@{machine.address}", "id -un"], capture_output=True, text=True, timeout=30
         )

@@ -78,7 +78,7 @@ def bed(machine: Callable[[str], Machine], make_project: Callable[..., Project])
 
 @pytest.fixture(scope="module")
 def done(bed: Bed) -> Done:
-    """All of them in one run, with debug log."""
+    """One run for all targets, with the debug log."""
     with Watch({name: word.encode() for name, word in bed.words.items()}) as watch:
         done = bed.project.run("-l", "all", "run", "--out", "json", "*", "cmd.run", "id -un; sleep 0.5", timeout=120)
     assert not watch.seen, watch.seen

@@ -225,7 +225,7 @@ def test_no_thread_waits_for_another_targets_answer():
 
 
 def test_no_wait_closes_a_circle():
-    """Two threads render two files, each of which includes the other."""
+    """No deadlock: two threads render two files, each of which includes the other."""
     once = Once()
     met = threading.Barrier(2)
     inputs = [ReadSource({"a": 1}), ReadSource({"a": 1})]

@@ -213,13 +213,13 @@ def worlds(draw: st.DrawFn) -> tuple[dict[str, str], list[tuple]]:
     )
 
 
-def same_as_fresh(here: World, id: str, function: str, test: bool = False) -> str:
-    fresh = here.outcome(here.minion(id, render_cache=False, test=test), function)
-    said, here.asked[:] = list(here.asked), []
-    assert here.outcome(here.minion(id, test=test), function) == fresh
+def same_as_fresh(warm: World, id: str, function: str, test: bool = False) -> str:
+    fresh = warm.outcome(warm.minion(id, render_cache=False, test=test), function)
+    said, warm.asked[:] = list(warm.asked), []
+    assert warm.outcome(warm.minion(id, test=test), function) == fresh
     # no question is asked twice or left out
-    assert here.asked == said
-    here.asked.clear()
+    assert warm.asked == said
+    warm.asked.clear()
     return str(fresh)
 
 
@@ -259,46 +259,46 @@ CHANGES = [
 @pytest.mark.parametrize("changing", [False, True])
 def test_each_change_of_what_is_read_counts(tmp_path: Path, changing: bool) -> None:
     """Each read is an SLS. Changes by an SLS are visible to all later ones."""
-    here = World(tmp_path)
+    warm = World(tmp_path)
     for name, text in {
         **TREE,
         "salt/map.jinja": "{% set mapped = 0 %}",
         "salt/other.jinja": "{% set mapped = 1 %}",
     }.items():
-        here.write(name, text)
-    here.write("salt/plain.sls", "plain: {test.nop: [{a: {{ grains.get('a') | json }}}]}")
+        warm.write(name, text)
+    warm.write("salt/plain.sls", "plain: {test.nop: [{a: {{ grains.get('a') | json }}}]}")
     reads = sorted(READS, key=lambda read: "{% do" not in read)
     reads = [read for read in reads if changing or "{% do" not in read]
     for at, read in enumerate(reads):
         text = f"{{% set v %}}{read}{{% endset %}}\na{at}: {{test.nop: [{{v: {{{{ v | json }}}}}}]}}"
-        here.write(f"salt/r{at}.sls", text)
-    here.write("salt/a.sls", json.dumps({"include": [f"r{at}" for at in range(len(reads))]}))
+        warm.write(f"salt/r{at}.sls", text)
+    warm.write("salt/a.sls", json.dumps({"include": [f"r{at}" for at in range(len(reads))]}))
     test = False
     for kind, value in CHANGES:
         if "." in kind:
-            here.write(f"salt/{kind}", value)
+            warm.write(f"salt/{kind}", value)
         elif kind == "test":
             test = not test
         else:
-            getattr(here, kind)["t1"] = value
-        assert same_as_fresh(here, "t1", "state.show_low_sls", test).startswith("[{")
-    assert here.project.shared.once.counts["SLS"].reused > len(reads) * len(CHANGES) / 3
+            getattr(warm, kind)["t1"] = value
+        assert same_as_fresh(warm, "t1", "state.show_low_sls", test).startswith("[{")
+    assert warm.project.shared.once.counts["SLS"].reused > len(reads) * len(CHANGES) / 3
 
 
 @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(worlds())
-def test_known_and_fresh_are_equal(tmp_path_factory: pytest.TempPathFactory, world: tuple) -> None:
+def test_memoized_and_fresh_results_are_equal(tmp_path_factory: pytest.TempPathFactory, world: tuple) -> None:
     files, steps = world
-    here = World(tmp_path_factory.mktemp("world"))
+    warm = World(tmp_path_factory.mktemp("world"))
     for name, text in files.items():
-        here.write(name, text)
+        warm.write(name, text)
     for (kind, which, value), id, function, test in steps:
         if kind == "file":
-            here.write(f"salt/{which}", value)
+            warm.write(f"salt/{which}", value)
         else:
-            getattr(here, kind)[which] = value
+            getattr(warm, kind)[which] = value
         for each in dict.fromkeys((which if kind != "file" else "t1", id)):
-            same_as_fresh(here, each, function, test)
+            same_as_fresh(warm, each, function, test)
 
 
 # that results are shared ---------------------------------------------------------------------------------------------

@@ -264,7 +264,7 @@ def test_arguments_of_a_guard_that_are_no_list(tree):
     ],
 )
 def test_a_function_of_ours_that_a_users_module_replaces(tree, function):
-    """In any spelling: the declaration of ours does not hold for the user's function."""
+    """However the module is written: pushsalt's own declaration does not apply to the user's function."""
     tree.write("salt/_modules/file_own.py", f"__virtualname__ = 'file'\n{function}")
     template = tree.apply(f"{{{{ salt['file.stats']('{tree.made}') }}}}\na: {{test.nop: []}}\n")
     assert "file.stats does not say whether it changes the system" in template.ret[0]

@@ -1,4 +1,4 @@
-"""Sessions of targets with homes of their own."""
+"""Sessions of local targets, each with a separate home."""
 
 from tests.beds.sessions import home, kept, open_session, runtime, thin_root
 

@@ -103,5 +103,5 @@ async def test_turns(open_session, found) -> None:
 
 async def test_a_target_without_a_runtime_gets_both_at_once(open_session, found) -> None:
     call = {"k": "call", "fun": "a.f", "args": [], "kwargs": {}, "cli": True}
-    cold = await open_session(start=Start(custom=found().archive), first=[call])
-    assert (await cold.first[0], cold.info["warm"], cold.round_trips) == ("base", False, 2)
+    session = await open_session(start=Start(custom=found().archive), first=[call])
+    assert (await session.first[0], session.info["warm"], session.round_trips) == ("base", False, 2)

@@ -9,8 +9,8 @@ from thin.loader import Loaders
 
 def test_what_the_controller_answers() -> None:
     found = ControllerFunctions()
-    here = ("grains.get", "pillar.get", "config.get", "slsutil.merge", "log.debug")
-    assert [name for name in here if name in found] == list(here)
+    expected = ("grains.get", "pillar.get", "config.get", "slsutil.merge", "log.debug")
+    assert [name for name in expected if name in found] == list(expected)
     assert not [name for name in ("cmd.run", "test.ping", "sys.doc", "nowhere.f", "log.log") if name in found]
 
 

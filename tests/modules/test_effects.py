@@ -27,8 +27,8 @@ def told(source: str) -> dict[str, str]:
 
 
 def kinds() -> list[str]:
-    here = Path(thin.__file__).parent
-    types = sorted(path.parent.name for path in here.glob("resources/*/modules"))
+    folder = Path(thin.__file__).parent
+    types = sorted(path.parent.name for path in folder.glob("resources/*/modules"))
     return ["modules", *(f"resources.{name}.modules" for name in types)]
 
 
@@ -45,9 +45,9 @@ def test_every_function_says_what_it_does(kind):
         assert there - set(words) == set(), f"{full}: say of them __reads__ or __changes__"
         assert set(words) - there == set(), f"{full}: there are no such functions"
         for name in runtime.index([(full.rpartition(".")[2], source)]):
-            known = virtual.setdefault(name, {})
+            declared = virtual.setdefault(name, {})
             for function, word in words.items():
-                assert known.setdefault(function, word) == word, f"{name}.{function}: one file reads, one changes"
+                assert declared.setdefault(function, word) == word, f"{name}.{function}: one file reads, one changes"
 
 
 def test_every_function_of_the_controller_says_what_it_does():

@@ -97,7 +97,7 @@ def test_a_dry_run_changes_nothing(project, tmp_path):
 
 
 def test_parallel_steps_run_at_the_same_time(project, tmp_path):
-    """Each waits for the other's file: one after the other, neither would end well."""
+    """Each step waits for the other's file: in sequence, both would fail."""
     meet = "touch {dir}/{mine}; for i in $(seq 200); do test -e {dir}/{other} && exit 0; sleep 0.1; done; exit 1"
     text = "".join(
         f"{mine}:\n  salt.function:\n    - name: cmd.retcode\n    - tgt: {mine}\n    - parallel: True\n"

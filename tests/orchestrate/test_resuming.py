@@ -45,7 +45,7 @@ def returns_of(done):
 
 
 def failing(project, tmp_path, *more):
-    """One, two (which fails until a file is there), three, after each other."""
+    """Three steps in order: one, two (which fails until a file exists), three."""
     texts = [
         step(tmp_path, "one"),
         step(tmp_path, "two", f"test -e {tmp_path}/mended", "require: [salt: one]"),
@@ -55,7 +55,7 @@ def failing(project, tmp_path, *more):
 
 
 def orchestration(project):
-    """The object of ``jobs show`` of the one orchestration that is kept."""
+    """The output of ``jobs show`` for the only recorded orchestration."""
     rows = json.loads(project.run("jobs", "list", "--fun", "runner.*", "--out", "json").out)
     assert len(rows) == 1
     return project.run("jobs", "show", rows[0]["jid"], "--out", "json").data
@@ -125,7 +125,7 @@ def test_a_step_that_reacts_to_the_failure_is_looked_at_again(project, tmp_path,
 
 
 def test_resume_after_a_kill(project, tmp_path):
-    """What a step has returned is kept at once: nobody had time to say how it ended."""
+    """The return of each step is recorded at once: the killed process has not recorded an end."""
     wait = f"test -e {tmp_path}/mended || {{ touch {tmp_path}/at; exec sleep 60; }}"
     project.write(
         "salt/orch.sls",
@@ -242,6 +242,6 @@ def waited(path):
 
 
 def said(project, process):
-    """The command has taken the signal: the handler tells of it within 0.1 s."""
+    """Wait until the command has received the signal: the handler prints a message within 0.1 s."""
     time.sleep(0.5)
     assert process.poll() is None

@@ -1,4 +1,4 @@
-"""``pushsalt runner``: shipped functions, users' own, and what is wrong."""
+"""``pushsalt runner``: shipped functions, users' own ones, and errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_status_connects_to_each_target(project):
 def test_an_event_is_in_the_journal(project):
     assert project.run("runner", "event.send", "app/up", "{version: 2}").code == 0
     events = {event.tag: event.data for event in Journal(project.cache).after(0)}
-    assert events.pop("app/up") == {"version": 2}  # its place among those of the runner may be another
+    assert events.pop("app/up") == {"version": 2}  # its position among the events of the runner may vary
     new, end = events
     assert new.startswith("salt/run/") and end == new.replace("/new", "/ret")
 
@@ -47,7 +47,7 @@ def test_runners_of_users(project):
 @pytest.mark.parametrize(
     "words, text",
     [
-        (["nothing"], "is no function"),
+        (["nothing"], "is not a function"),
         (["no.such"], "no.such"),
         (["test.sleep", "1", "2", "3"], "invalid arguments"),
     ],

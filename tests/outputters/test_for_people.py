@@ -163,7 +163,7 @@ def test_the_modes_of_state_output():
 
 
 CHANGED = {**PKG, **SAME, **FAILED, **PENDING}
-#: what each has below its line
+#: the text below each state's line
 BELOW = {"pkg.installed": "(none) -> 1.22", "service.running": "no such unit", "pending": "p would be installed"}
 
 
@@ -181,7 +181,7 @@ BELOW = {"pkg.installed": "(none) -> 1.22", "service.running": "no such unit", "
     ],
 )
 def test_the_modes_changes_and_filter(options, one_line, hidden):
-    """Unchanged states are one line, as nothing can be said of them. Salt: the same, by results."""
+    """Unchanged states have one line, as in Salt."""
     opts = {f"state_output_{word}": options[word] for word in ("terse", "exclude") if word in options}
     text = rich.output({"a": CHANGED}, state_output=options["state_output"], opts=opts)
     lines = {" ".join(row.split()) for row in text.splitlines()}

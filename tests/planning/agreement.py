@@ -40,7 +40,8 @@ def _differences(state: dict[str, Any], ret: dict[str, Any], after: Mapping[str,
         if whole.startswith("---") and whole != told:
             yield "another diff"
         text = after.get(str(ret["name"]))
-        if whole == "New file" and text is not None and _rows(told) != _lines(text):
+        hidden = state["tag"].startswith("x509_|-")  # these never show what they write
+        if whole == "New file" and text is not None and not hidden and _rows(told) != _lines(text):
             yield f"another content than {text!r}"
     for path, one in changes.items():
         diff = one.get("diff") if isinstance(one, Mapping) else None

@@ -213,7 +213,7 @@ def test_the_revision_and_the_lock_file(project: Project, top: Path) -> None:
     git("add", "pushsalt.yaml", "salt")
     git("commit", "-qm", "one")
     file = planned(project)
-    assert " with changes that were not committed" in project.run("plan", "show", file).out
+    assert " with uncommitted changes" in project.run("plan", "show", file).out
     git("add", "pillar", "inventory.yaml")
     git("commit", "-qm", "two")
     done = project.run("apply", file)

@@ -102,6 +102,12 @@ def test_commands(function: str, arguments: dict[str, Any], mark: str) -> None:
     assert bool(found["a"].why) == (mark == "unknown")
 
 
+def test_a_command_that_tells_of_no_change() -> None:
+    """``test_name`` of ``stateful`` is another command."""
+    found = marked((chunk("a", "cmd.run", stateful=[{"test_name": "echo changed=no"}]), SAME))
+    assert found["a"].mark == "unknown"
+
+
 def test_a_guard_keeps_it_from_running() -> None:
     found = marked((chunk("a", "cmd.run", unless="true"), {**SAME, "skip_watch": True}))
     assert found["a"].mark == "none"
@@ -160,6 +166,27 @@ def test_a_dry_run_that_speaks_of_a_change_that_is_none() -> None:
     assert [each.mark for each in marks([chunk], {tag: ret}, {tag: {"same": True}})] == ["none"]
 
 
+def test_a_dry_run_that_does_not_tell() -> None:
+    low = chunk("/r", "git.detached")
+    found = marked((low, WOULD), (chunk("/s", "git.detached"), SAME), details={"/r": {"unsure": "it fetches nothing"}})
+    assert words(found)["/r"] == "unknown" and "it fetches nothing" in found["/r"].why
+
+
+def test_a_state_inside_of_another_one() -> None:
+    low, tag = chunk("/c", "x509.certificate_managed"), "file_|-/c_|-/c_|-managed"
+    inner = {**SAME, "__state_ran__": True, "__id__": "/c", "__run_num__": 1}
+    for outer, mark in ((WOULD, "may"), (SAME, "none")):
+        found = marks([low], {tag_of(low): {**outer, "__run_num__": 0}, tag: inner}, {})
+        assert [(each.tag, each.mark) for each in found][1] == (tag, mark)
+
+
+def test_two_folders_of_one_archive() -> None:
+    """The first keeps the digest of the archive, by which the second may skip it."""
+    first, second = (chunk(name, "archive.extracted", source="/a.tar") for name in ("/x", "/y"))
+    assert words(marked((first, WOULD), (second, WOULD))) == {"/x": "will", "/y": "may"}
+    assert words(marked((first, WOULD), ({**second, "source": "/b.tar"}, WOULD))) == {"/x": "will", "/y": "will"}
+
+
 def test_failhard() -> None:
     hard = chunk("/a", "file.managed", failhard=True)
     assert words(marked((hard, WOULD), (chunk("/b", "file.managed"), WOULD))) == {"/a": "will", "/b": "may"}
@@ -184,8 +211,8 @@ def test_what_the_run_did_not_come_to() -> None:
 
 def test_parallel_states() -> None:
     """A parallel state may change something while an earlier one of the list still looks."""
-    beside = chunk("beside", "file.managed", name="/a", parallel=True)
-    found = marked((chunk("/a", "file.append"), SAME), (beside, WOULD))
+    parallel = chunk("beside", "file.managed", name="/a", parallel=True)
+    found = marked((chunk("/a", "file.append"), SAME), (parallel, WOULD))
     assert found["/a"].mark == "may"
 
 

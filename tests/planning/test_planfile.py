@@ -107,7 +107,7 @@ def test_a_newer_version(tmp_path: Path) -> None:
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """(container, key) of all that is in a value."""
+    """(container, key) of each value within a nested value."""
     if isinstance(value, dict | list):
         for key in list(value) if isinstance(value, dict) else range(len(value)):
             yield value, key
@@ -119,14 +119,14 @@ def _content() -> dict[str, Any]:
     return {name: getattr(plan, name) for name in ("made", "targets", "failed", "blobs", "secrets")}
 
 
-#: Keys of which the value may be anything.
+#: Keys that accept any value.
 FREE = {"changes", "name", "__id__", "salt://a", "none", "will", "may", "unknown", "pillar", "saltenv", "pillarenv"}
 KEYS = [key for _, key in _places(_content())]
 
 
 @pytest.mark.parametrize("number", range(len(KEYS)), ids=[f"{n}-{key}" for n, key in enumerate(KEYS)])
 def test_content_of_another_shape(number: int) -> None:
-    """Who knows a recipient can seal anything to it: it is a plan, or refused."""
+    """Anybody who knows a recipient can encrypt any content for it: the content is a valid plan, or refused."""
     planshape.check(_content())
     for wrong in (None, 7, "text", [], {}):
         content = _content()

@@ -40,7 +40,7 @@ def mine(bed):
     return bed.plug("functions", "wrapper", "mine", MINE)
 
 
-def test_run_answers_here(bed, mine):
+def test_run_answers_on_the_controller(bed, mine):
     done = bed.json("run", "-L", "web1,here", "mine.words", "a", "b=1")
     assert done.data == {"web1": ["web1", "r1", "db", ["a"], {"b": 1}], "here": ["here", "r3", "db", ["a"], {"b": 1}]}
     assert bed.json("run", "web1", "mine.id").data == {"web1": "web1"}
@@ -48,8 +48,8 @@ def test_run_answers_here(bed, mine):
 
 def test_it_may_ask_the_target(bed, mine):
     done = bed.json("run", "here", "mine.asked", "echo $PPID")
-    there, here = done.data["here"]
-    assert there.isdigit() and int(there) != here
+    target_pid, own_pid = done.data["here"]
+    assert target_pid.isdigit() and int(target_pid) != own_pid
 
 
 def test_templates_call_it(bed, mine):

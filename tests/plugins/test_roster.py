@@ -80,7 +80,7 @@ def test_a_missing_one_names_the_nearest(bed, mine):
     assert done.code == 1 and "did you mean mine" in done.out
 
 
-def test_it_has_no_say_in_what_runs_here(bed, mine):
+def test_it_cannot_decide_what_runs_on_the_controller(bed, mine):
     text = "def targets(*args):\n    return {'b': {'minion_opts': {'module_dirs': ['/x']}}}"
     bed.plug("roster", "roster", "mine", text)
     done = bed.say("target", "*")

@@ -164,7 +164,7 @@ def test_a_function_that_fails_on_a_target_is_a_failure(project):
 
 @pytest.mark.parametrize("glob", ["app/*", "*"])
 def test_loops_are_noticed_and_stopped(project, glob):
-    """A reaction whose own events would be reacted to: of the job, of the target, of a runner."""
+    """A reaction to events that the reaction itself causes: those of its job, of the target, of a runner."""
     configure(project, {glob: "salt://loop.sls"})
     project.write(
         "salt/loop.sls",
@@ -338,7 +338,7 @@ def test_its_files_are_private(project, tmp_path):
 
 
 def test_a_journal_that_cannot_be_written_is_said_and_nothing_is_done(project, tmp_path):
-    """A full disk: no event is taken, and all are once there is room again."""
+    """On a full disk no event is processed; all are when there is space again."""
     configure(project, {"app": "salt://note.sls"})
     project.write("salt/note.sls", note(tmp_path, "{{ data['n'] }}"))
     journal = Journal(project.cache)

@@ -1,4 +1,4 @@
-"""``react`` over real sshds: jobs that a kill has left on targets."""
+"""``react`` over real sshds: jobs that continue on targets after a kill."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def bed(tmp_path_factory):
 
 
 def test_jobs_that_a_kill_left_on_targets_are_taken_up(bed, tmp_path):
-    """The function has ended on one target, and is under way on the other one."""
+    """The function has ended on one target, and still runs on the other one."""
     hosts = {id: target.host() for id, target in bed.targets.items()}
     made = Project(tmp_path, hosts, known_hosts_file=str(bed.known_hosts), reactor=[{"app": "salt://slow.sls"}])
     wait = f"test $ID = t1 || while test ! -e {tmp_path}/go; do sleep 0.05; done"

@@ -18,7 +18,7 @@ from pushsalt.reports.others import impact_page
 from tests.reports.test_html import data_of, failing, states, written
 
 CHROMIUM = shutil.which("chromium")
-#: The script axe.min.js of axe-core, if somebody has it.
+#: The path of axe-core's script axe.min.js, if it is set.
 AXE = os.environ.get("PUSHSALT_AXE", "")
 OWN = Path(__file__).with_name("accessibility.js").read_text("utf-8")
 RUN_AXE = """
@@ -55,10 +55,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "web3": TargetReturn("web3", error, "error", 3),
     }
     state = {"tag": TAG, "__id__": "conf", "__sls__": "app", "changes": {}, "diff": None, "comment": "why"}
-    marks = {"will": 1, "may": 1, "unknown": 1, "none": 1}
+    counts = {"will": 1, "may": 1, "unknown": 1, "none": 1}
     planned = {
-        "states": [{**state, "mark": mark, "because": [TAG] * (mark == "may")} for mark in marks],
-        "counts": marks,
+        "states": [{**state, "mark": mark, "because": [TAG] * (mark == "may")} for mark in counts],
+        "counts": counts,
     }
     return {
         "job": written(folder / "job.html", returns),
@@ -80,7 +80,7 @@ def chromium(tmp_path: Path, *words: str) -> str:
 
 
 def violations(tmp_path: Path, page: str, script: str) -> list[str]:
-    """What a script that is added to a page finds. The page's policy would forbid it."""
+    """The results of a script that is inserted into a page, without the page's policy, which would forbid it."""
     without = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
     assert without != page
     path = tmp_path / "page.html"
@@ -140,7 +140,7 @@ def test_accessible_by_axe(tmp_path: Path, pages: dict[str, str], name: str, the
 @needs_chromium
 @pytest.mark.slow
 def test_on_paper(tmp_path: Path, pages: dict[str, str]) -> None:
-    """What is folded is open on paper; the filter is not there."""
+    """In print, folded parts are open, and the filter is hidden."""
     path = tmp_path / "page.html"
     path.write_text(pages["job"], "utf-8")
     chromium(tmp_path, f"--print-to-pdf={tmp_path}/page.pdf", "--no-pdf-header-footer", f"file://{path}")

@@ -169,6 +169,8 @@ def test_of_commands(project: Project) -> None:
         data_of(page)
     (planned,), (applied,) = data_of(pages["plan"])["targets"], data_of(pages["apply"])["targets"]
     assert planned["note"] == "1 will change" and applied["outcome"] == "changed"
+    assert "<h1>pushsalt plan s</h1>" in pages["plan"] and "1 would change" in pages["plan"]
+    assert "<h1>pushsalt state.apply s</h1>" in pages["apply"] and "1 changed" in pages["apply"]
     assert data_of(pages["job"])["bodies"] == data_of(pages["apply"])["bodies"]
     done = project.run("plan", "here", "s", "--report", "no/such/folder/r.html")
     assert done.code == 1 and "--report" in done.err

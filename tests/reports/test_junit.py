@@ -128,7 +128,7 @@ def test_states_before_contact_was_lost(tmp_path):
 
 
 def test_targets_without_a_return(tmp_path):
-    """Of a job that was killed or interrupted: the file says so, and does not equal that of an earlier job."""
+    """After a killed or interrupted job, the file reports that, and is not the file of an earlier job."""
     path = tmp_path / "j.xml"
     path.write_text("old")
     root = written(path, TargetReturn("a", state(), "states"), ids=["a", "b"], end=False)

@@ -52,7 +52,7 @@ def mails():
 
 @pytest.fixture
 def load():
-    """A shipped returner, and what it has of the command, with these options in the configuration."""
+    """(shipped returner, its ``Outside``), with these options in the configuration."""
 
     def load(name, profile="", limit=5.0, **options):
         module = plugins.load("returners", name)

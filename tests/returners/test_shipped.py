@@ -36,7 +36,7 @@ EVIL = "one\r\nBcc: victim@example.org\r\n\r\n<b>\x00\x1b[2J\u2028 é \ud800"
 
 
 def until(condition):
-    """Servers write a moment after they have answered."""
+    """Wait for a condition, since servers write a moment after their answer."""
     end = time.monotonic() + 20
     while not condition() and time.monotonic() < end:
         time.sleep(0.02)

@@ -71,7 +71,7 @@ def test_a_hook_that_is_down_is_said_once_and_gets_it_later_once(project):
     for path in (*files, files[0].parent, files[0].parent.parent):
         assert not stat.S_IMODE(path.stat().st_mode) & 0o077, path
     with hook_server(port) as hook:
-        configure(project, **{"returner.http": options})  # a command without --return sends what was kept, too
+        configure(project, **{"returner.http": options})  # a command without --return sends spooled returns, too
         done = project.json("run", "here", "test.ping")
         assert done.code == 0 and "http" not in done.err, done.err
         assert sorted(json.loads(body)["id"] for _, _, body in hook.posts) == ["gone", "here"]
@@ -286,7 +286,7 @@ def test_a_spool_that_others_may_write_is_not_used(project):
     folder.mkdir(parents=True)
     folder.chmod(0o777)
     done = project.run("run", "here", "test.ping", "--return", "http")
-    assert done.code == 0 and "lost" in done.err and "written to by others" in done.err, done.err
+    assert done.code == 0 and "lost" in done.err and "others can write to" in done.err, done.err
     assert not kept(project, "http")
 
 

@@ -116,7 +116,7 @@ def test_what_is_small_and_stands_for_much_is_refused(ask):
     assert "levels of them: too much" in ask("slsutil.deserialize", ["plist", nested_plist(40)])["error"]
 
 
-def test_the_kind_of_error_is_known_to_the_target(ask):
+def test_the_target_gets_the_error_kind(ask):
     assert ask("slsutil.deserialize", ["json", "{"])["exception"] == "JSONDecodeError"
 
 

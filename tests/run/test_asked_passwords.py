@@ -1,4 +1,4 @@
-"""Passwords that are in no file: a prompt asks once (-k, -K), or a program of the operator's prints them."""
+"""Passwords that are not in files: one prompt asks for them (-k, -K), or a program of the operator prints them."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_the_login_password_of_a_roster_answers_sudo(project, tmp_path):
 @pytest.mark.parametrize("flag, setting", [("-k", "passwd_command"), ("--ask-become-pass", "sudo_password_command")])
 def test_without_a_terminal_nobody_is_asked(project, flag, setting):
     done = project.run("run", flag, "a", "test.ping")
-    assert done.code == 1 and "there is no terminal to ask on" in done.err and setting in done.err
+    assert done.code == 1 and "which needs a terminal" in done.err and setting in done.err
     assert not done.out
 
 
@@ -177,7 +177,7 @@ def test_commands_that_give_none(project, tmp_path, command, said):
 @pytest.mark.parametrize(
     "host, said",
     [
-        ("{passwd: a, passwd_command: b}", "stands beside `passwd`"),
+        ("{passwd: a, passwd_command: b}", "cannot be used together with `passwd`"),
         ("{passwd_command: {a: b}}", "must be a command"),
         ("{passwd_command: ''}", "is empty"),
         ("{passwd_command: []}", "is empty"),

@@ -80,7 +80,7 @@ def test_pruning(client, tmp_path):
 
 
 @pytest.fixture
-def behind(client):
+def with_resources(client):
     """A project with resources whose grains, pillar and mine are cached."""
     project = client.project
     for manager, ids in (("web1", ["d1", "d2"]), ("web2", ["d3"])):
@@ -99,38 +99,38 @@ def dummies(project):
     return sorted(project.managed.all(project.inventory.targets))
 
 
-def test_resources_are_listed_and_shown(behind):
-    assert counts(behind) == {"grains": 2, "pillar": 3, "mine": 3, "resources": 3, "resource_grains": 3}
-    found = caches.show(behind, "resources", ["web1", "nobody"])
+def test_resources_are_listed_and_shown(with_resources):
+    assert counts(with_resources) == {"grains": 2, "pillar": 3, "mine": 3, "resources": 3, "resource_grains": 3}
+    found = caches.show(with_resources, "resources", ["web1", "nobody"])
     assert found == {"web1": {"age": 0, "value": {"dummy": {"d1": {"enter": []}, "d2": {"enter": []}}}}}
-    assert caches.show(behind, "resource_grains", ["dummy:d3"])["dummy:d3"]["value"]["os"] == "Dummy"
-    os.utime(behind.mine._file("dummy:d1"), (time.time() - 100,) * 2)
-    behind.mine.update("dummy:d1", {"new": 1})
-    assert caches.show(behind, "mine", ["dummy:d1"])["dummy:d1"]["ages"] == {"test.ping": 100, "new": 0}
+    assert caches.show(with_resources, "resource_grains", ["dummy:d3"])["dummy:d3"]["value"]["os"] == "Dummy"
+    os.utime(with_resources.mine._file("dummy:d1"), (time.time() - 100,) * 2)
+    with_resources.mine.update("dummy:d1", {"new": 1})
+    assert caches.show(with_resources, "mine", ["dummy:d1"])["dummy:d1"]["ages"] == {"test.ping": 100, "new": 0}
 
 
-def test_clearing_resources(behind):
-    assert caches.clear(behind, "resources", ["web1", "nobody"]) == {"resources": 2}
-    assert dummies(behind) == ["dummy:d3"]
-    assert kept(behind) == {
+def test_clearing_resources(with_resources):
+    assert caches.clear(with_resources, "resources", ["web1", "nobody"]) == {"resources": 2}
+    assert dummies(with_resources) == ["dummy:d3"]
+    assert kept(with_resources) == {
         "grains": ["gone", "web1"],
         "pillar": ["dummy:d3", "web1"],
         "mine": ["dummy:d3", "web2"],
         "resources": ["web2"],
         "resource_grains": ["dummy:d3"],
     }
-    assert caches.clear(behind, "resource_grains", ["dummy:d3"]) == {"resource_grains": 1}
-    behind.resources.register("ssh", "web1", "controller")
-    assert caches.clear(behind, "resources") == {"resources": 1}
-    assert (dummies(behind), behind.resources.types()) == ([], [])
-    behind.managed.register("web1", {"dummy": {"d1": {}}})
-    assert dummies(behind) == ["dummy:d1"]
+    assert caches.clear(with_resources, "resource_grains", ["dummy:d3"]) == {"resource_grains": 1}
+    with_resources.resources.register("ssh", "web1", "controller")
+    assert caches.clear(with_resources, "resources") == {"resources": 1}
+    assert (dummies(with_resources), with_resources.resources.types()) == ([], [])
+    with_resources.managed.register("web1", {"dummy": {"d1": {}}})
+    assert dummies(with_resources) == ["dummy:d1"]
 
 
-def test_pruning_resources(behind, tmp_path):
-    behind.resource_grains.put("dummy:left", {"os": "Dummy"})
-    behind.mine.put("dummy:left", {})
-    assert caches.prune(behind) == {**NONE, "grains": 1, "mine": 1, "resource_grains": 1, "git": 0}
+def test_pruning_resources(with_resources, tmp_path):
+    with_resources.resource_grains.put("dummy:left", {"os": "Dummy"})
+    with_resources.mine.put("dummy:left", {})
+    assert caches.prune(with_resources) == {**NONE, "grains": 1, "mine": 1, "resource_grains": 1, "git": 0}
     (tmp_path / "inventory.json").write_text(json.dumps({"hosts": {"web1": {}}}))
     later = Client(Settings(inventories=[tmp_path / "inventory.json"], cache_dir=tmp_path / "cache")).project
     found = caches.prune(later)
@@ -150,16 +150,16 @@ def test_pruning_resources(behind, tmp_path):
     assert dummies(later) == []
 
 
-def test_a_damaged_registration_is_no_answer(behind):
-    file = behind.managed.bank._file("web1")
+def test_a_damaged_registration_is_no_answer(with_resources):
+    file = with_resources.managed.bank._file("web1")
     file.write_bytes(file.read_bytes()[:-1])
     with pytest.raises(TargetError) as caught:
-        behind.target("dummy:d1")
+        with_resources.target("dummy:d1")
     assert (caught.value.kind, "pushsalt resource refresh web1" in caught.value.hint) == ("resource_unknown", True)
-    assert behind.target("dummy:d3").manager == "web2"
-    assert caches.verify(behind)["resources"] == [f"entry {file.name} is damaged"]
-    caches.prune(behind)
-    assert caches.verify(behind) == SOUND
+    assert with_resources.target("dummy:d3").manager == "web2"
+    assert caches.verify(with_resources)["resources"] == [f"entry {file.name} is damaged"]
+    caches.prune(with_resources)
+    assert caches.verify(with_resources) == SOUND
 
 
 def test_verifying_changes_nothing(client, caplog):
@@ -180,18 +180,18 @@ def test_verifying_changes_nothing(client, caplog):
     assert [text.partition(":")[0] for text in caplog.messages] == ["grains"]
 
 
-def test_damage_of_the_indexes_is_told_and_made_good(behind):
-    for bank in (behind.resources, behind.grains, behind.resource_grains):
+def test_damage_of_the_indexes_is_told_and_made_good(with_resources):
+    for bank in (with_resources.resources, with_resources.grains, with_resources.resource_grains):
         bank.close()
     for name in ("resources", "grains-index", "resource_grains-index"):
-        log = behind.cache_dir / name / "log"
+        log = with_resources.cache_dir / name / "log"
         log.write_bytes(log.read_bytes().replace(b"web1", b"wxb1").replace(b"Dummy", b"dummy"))
-    again = Client(Settings(inventories=behind.config.inventories, cache_dir=behind.cache_dir))
+    again = Client(Settings(inventories=with_resources.config.inventories, cache_dir=with_resources.cache_dir))
     found = caches.verify(again.project)
     assert [name for name, problems in found.items() if problems] == ["grains", "resources", "resource_grains"]
     assert again.target(Selection("os:Dummy", "grain")) == ["d1", "d2", "d3"]
     assert matching(again) == ["web1"]
-    later = Client(Settings(inventories=behind.config.inventories, cache_dir=behind.cache_dir))
+    later = Client(Settings(inventories=with_resources.config.inventories, cache_dir=with_resources.cache_dir))
     assert caches.verify(later.project) == SOUND
 
 

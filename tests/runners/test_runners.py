@@ -142,7 +142,7 @@ def test_the_top_file_of_pillar(project):
     assert project.run("runner", "pillar.show_top", "nobody").code == 2
     project.write("pillar/top.sls", "base: [a\n")
     [text] = runner(project, "pillar.show_top", "web1")
-    assert "Rendering Primary Top file failed" in text
+    assert "top.sls failed" in text
 
 
 def test_banks_of_ones_own(project):

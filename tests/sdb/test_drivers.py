@@ -154,7 +154,7 @@ def test_rest_fills_names_in_and_sends_what_the_entry_says(web):
     ((method, _, headers, body),) = web.asked
     assert (method, headers["X-Of"], body) == ("POST", "mine", b'{"who": "a/b c"}')
     assert headers["Authorization"] == "Basic bWU6bXkgd29yZA=="
-    assert "cannot stand in a URL" in trouble(sdb, "sdb://it/keys?user=..&page=2").message
+    assert "is not allowed in a URL" in trouble(sdb, "sdb://it/keys?user=..&page=2").message
     sdb.get('sdb://it/keys?user="}&page=2')
     assert web.asked[-1][3] == b'{"who": "\\"}"}'
     assert "gives no 'user'" in trouble(sdb, "sdb://it/keys?page=2").message

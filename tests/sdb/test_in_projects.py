@@ -272,7 +272,7 @@ it:
 """,
     )
     ret = next(iter(made.json("apply", "here", "a").data["here"].values()))
-    assert ret["result"] is False and "no file of yours" in json.dumps(ret)
+    assert ret["result"] is False and "not one of your own files" in json.dumps(ret)
     assert asked(tmp_path) == [] and not (tmp_path / "out").exists()
 
 
@@ -280,7 +280,7 @@ def test_a_text_made_of_what_a_target_claims_cannot_ask(tmp_path):
     evil = "{{ salt['sdb.get']('sdb://counted/stolen') }}"
     made = project(tmp_path, {"web1": offline(grains={"os": "Debian", "evil": evil})})
     said = shown(made, "web1", "salt['slsutil.renderer'](string=grains.evil, default_renderer='jinja')")
-    assert "no file of yours" in said[0]
+    assert "not one of your own files" in said[0]
     made.write("salt/text.jinja", "{{ salt['sdb.get']('sdb://counted/mine') }}")
     own = shown(made, "web1", "salt['slsutil.renderer']('salt://text.jinja', default_renderer='jinja')")
     assert own == "value-of-mine"
@@ -417,7 +417,7 @@ def test_a_users_driver_wins_over_ours_and_says_what_is_wrong_with_it(tmp_path):
 def test_profiles_come_from_the_configuration_alone(tmp_path):
     hosts = {"web1": offline(pillar={"mine": {"driver": "yaml", "files": ["/etc/passwd"]}})}
     made = project(tmp_path, hosts)
-    assert "in the pillar or the minion_opts" in shown(made, "web1", "salt['sdb.get']('sdb://mine/root')")[0]
+    assert "in pillar or minion_opts" in shown(made, "web1", "salt['sdb.get']('sdb://mine/root')")[0]
 
 
 # where secrets may be -----------------------------------------------------------------------------------------------

@@ -97,7 +97,7 @@ def test_exact_pillar_and_delimiters(client):
 
 def test_the_index_answers_as_the_matchers_do(client):
     pick = random.Random(7)
-    known = client.project
+    project = client.project
     for _ in range(150):
         letter = pick.choice("GP")
         key = pick.choice(["os", "role", "deep", "n", "ipv4", "*", "5", "roles", "none", "deep:n", "*:*", "deep:*"])
@@ -105,8 +105,8 @@ def test_the_index_answers_as_the_matchers_do(client):
         expr = f"{letter}@{key}:{value}"
         want = [
             id
-            for id, target in known.inventory.targets.items()
-            if matches(expr, "compound", Subject(id, {**(known.grains.get(id) or {}), **target.grains}))
+            for id, target in project.inventory.targets.items()
+            if matches(expr, "compound", Subject(id, {**(project.grains.get(id) or {}), **target.grains}))
         ]
         assert chosen(client, expr) == want, expr
 

@@ -24,14 +24,14 @@ def chroot(name, **grains):
 
 
 def test_registering_and_looking_up(project):
-    behind = project.managed
+    managed = project.managed
     found = {"machine": {"m1": chroot("m1", os="Debian"), "m2": chroot("m2", os="Alpine")}, "dummy": {"d1": {}}}
-    assert behind.register("host1", found) == {"machine": ["m1", "m2"], "dummy": ["d1"]}
-    assert behind.types() == ["dummy", "machine"]
-    assert behind.of_type("machine", KNOWN) == {"machine:m1": "host1", "machine:m2": "host1"}
-    assert behind.managed_by("host1") == ["dummy:d1", "machine:m1", "machine:m2"]
-    assert behind.called("m1", KNOWN) == ["machine:m1"]
-    assert behind.all({"host2": None}) == {}
+    assert managed.register("host1", found) == {"machine": ["m1", "m2"], "dummy": ["d1"]}
+    assert managed.types() == ["dummy", "machine"]
+    assert managed.of_type("machine", KNOWN) == {"machine:m1": "host1", "machine:m2": "host1"}
+    assert managed.managed_by("host1") == ["dummy:d1", "machine:m1", "machine:m2"]
+    assert managed.called("m1", KNOWN) == ["machine:m1"]
+    assert managed.all({"host2": None}) == {}
     assert project.resource_grains.get("machine:m2") == {"os": "Alpine", "id": "m2"}
 
 
@@ -48,37 +48,37 @@ def test_as_targets(project):
 
 
 def test_what_is_gone_is_forgotten(project):
-    behind = project.managed
-    behind.register("host1", {"machine": {"m1": chroot("m1", os="Debian"), "m2": chroot("m2", os="Debian")}})
+    managed = project.managed
+    managed.register("host1", {"machine": {"m1": chroot("m1", os="Debian"), "m2": chroot("m2", os="Debian")}})
     project.pillar_bank.put("machine:m2", {"a": 1})
     project.mine.put("machine:m2", {"test.ping": True})
-    behind.register("host1", {"machine": {"m1": chroot("m1", os="Debian")}})
-    assert behind.of_type("machine", KNOWN) == {"machine:m1": "host1"}
+    managed.register("host1", {"machine": {"m1": chroot("m1", os="Debian")}})
+    assert managed.of_type("machine", KNOWN) == {"machine:m1": "host1"}
     banks = (project.resource_grains, project.pillar_bank, project.mine)
     assert [bank.get("machine:m2") for bank in banks] == [None] * 3
-    behind.register("host1", {})
-    assert (behind.all(KNOWN), behind.declared("host1"), project.resource_grains.get("machine:m1")) == ({}, {}, None)
+    managed.register("host1", {})
+    assert (managed.all(KNOWN), managed.declared("host1"), project.resource_grains.get("machine:m1")) == ({}, {}, None)
 
 
 def test_a_type_that_could_not_be_looked_for_stays(project):
-    behind = project.managed
-    behind.register("host1", {"machine": {"m1": chroot("m1")}, "dummy": {"d1": {}}})
-    assert behind.register("host1", {"dummy": {"d2": {}}}, ["machine"]) == {"machine": ["m1"], "dummy": ["d2"]}
-    assert behind.target("machine:m1").enter == ("chroot", "/srv/m1")
+    managed = project.managed
+    managed.register("host1", {"machine": {"m1": chroot("m1")}, "dummy": {"d1": {}}})
+    assert managed.register("host1", {"dummy": {"d2": {}}}, ["machine"]) == {"machine": ["m1"], "dummy": ["d2"]}
+    assert managed.target("machine:m1").enter == ("chroot", "/srv/m1")
 
 
 def test_nobody_takes_over_what_another_manages(project, caplog):
-    behind = project.managed
-    behind.register("host1", {"container": {"db": chroot("db", os="Debian")}})
+    managed = project.managed
+    managed.register("host1", {"container": {"db": chroot("db", os="Debian")}})
     project.pillar_bank.put("container:db", {"password": "secret"})
-    assert behind.register("host2", {"container": {"db": chroot("evil", os="Evil")}}) == {"container": []}
-    assert behind.target("container:db").manager == "host1"
+    assert managed.register("host2", {"container": {"db": chroot("evil", os="Evil")}}) == {"container": []}
+    assert managed.target("container:db").manager == "host1"
     assert project.resource_grains.get("container:db") == {"os": "Debian", "id": "db"}
     assert "host2: container:db is managed by host1 already" in caplog.text
-    behind.register("host1", {"container": {}})
+    managed.register("host1", {"container": {}})
     assert project.pillar_bank.get("container:db") is None
-    assert behind.register("host2", {"container": {"db": chroot("db", os="Debian")}}) == {"container": ["db"]}
-    assert behind.target("container:db").manager == "host2"
+    assert managed.register("host2", {"container": {"db": chroot("db", os="Debian")}}) == {"container": ["db"]}
+    assert managed.target("container:db").manager == "host2"
 
 
 def test_an_id_of_the_inventory_is_taken_only_where_it_is_declared(project, caplog):
@@ -90,34 +90,34 @@ def test_an_id_of_the_inventory_is_taken_only_where_it_is_declared(project, capl
 
 
 def test_it_is_forgotten_only_by_who_manages_it_now(project):
-    behind = project.managed
-    behind.register("host1", {"container": {"db": {"grains": {"os": "Debian"}}}})
+    managed = project.managed
+    managed.register("host1", {"container": {"db": {"grains": {"os": "Debian"}}}})
     project.resources.put_many([("container", "db", "host2")])  # by a controller that saw the move earlier
-    behind.register("host1", {})
+    managed.register("host1", {})
     assert project.resource_grains.get("container:db") == {"os": "Debian", "id": "db"}
-    assert behind.manager("container:db") == "host2"
+    assert managed.manager("container:db") == "host2"
 
 
-def test_grains_seen_from_inside_stay_beside_those_seen_from_outside(project):
-    behind = project.managed
-    behind.register("host1", {"machine": {"m1": chroot("m1", os="Debian")}})
-    project.remember_grains(behind.target("machine:m1"), {"os": "Debian", "num_cpus": 2})
-    behind.register("host1", {"machine": {"m1": chroot("m1", os="Ubuntu")}})
+def test_grains_from_inside_are_kept_with_those_from_outside(project):
+    managed = project.managed
+    managed.register("host1", {"machine": {"m1": chroot("m1", os="Debian")}})
+    project.remember_grains(managed.target("machine:m1"), {"os": "Debian", "num_cpus": 2})
+    managed.register("host1", {"machine": {"m1": chroot("m1", os="Ubuntu")}})
     assert project.resource_grains.get("machine:m1") == {"os": "Ubuntu", "num_cpus": 2, "id": "m1"}
-    behind.register("host1", {"dummy": {"d1": {"grains": {"a": 1}}}})
-    behind.register("host1", {"dummy": {"d1": {"grains": {"b": 1}}}})
+    managed.register("host1", {"dummy": {"d1": {"grains": {"a": 1}}}})
+    managed.register("host1", {"dummy": {"d1": {"grains": {"b": 1}}}})
     assert project.resource_grains.get("dummy:d1") == {"b": 1, "id": "d1"}
 
 
 def test_the_grain_that_is_named_like_the_type_is_the_manager_s(project):
-    """It is a fixed grain of a run in the resource, so collected grains do not replace it."""
-    behind = project.managed
-    behind.register("host1", {"machine": {"m1": chroot("m1", os="Debian", machine={"kind": "chroot"})}})
-    assert behind.target("machine:m1").grains == {"machine": {"kind": "chroot"}}
-    behind.register("host1", {}, ["machine"])
-    assert behind.target("machine:m1").grains == {"machine": {"kind": "chroot"}}
-    behind.register("host1", {"machine": {"m1": chroot("m1", os="Debian")}})
-    assert behind.target("machine:m1").grains == {}
+    """Runs in the resource have it as a fixed grain, which collected grains do not replace."""
+    managed = project.managed
+    managed.register("host1", {"machine": {"m1": chroot("m1", os="Debian", machine={"kind": "chroot"})}})
+    assert managed.target("machine:m1").grains == {"machine": {"kind": "chroot"}}
+    managed.register("host1", {}, ["machine"])
+    assert managed.target("machine:m1").grains == {"machine": {"kind": "chroot"}}
+    managed.register("host1", {"machine": {"m1": chroot("m1", os="Debian")}})
+    assert managed.target("machine:m1").grains == {}
 
 
 @pytest.mark.parametrize(

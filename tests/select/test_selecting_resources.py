@@ -189,11 +189,11 @@ def test_one_that_asks_about_others_gets_keys(client):
 @pytest.mark.parametrize(
     "tgt_type, expr, hint",
     [
-        ("glob", "m*", "a glob alone is not compared with them: -C 'm*' means dummy:m1, machine:m1, machine:m2 ..."),
+        ("glob", "m*", "does not match names of resources; -C 'm*' selects dummy:m1, machine:m1, machine:m2 ..."),
         ("glob", "m33", "nearest resources: machine:m3"),
         ("list", "d11,zzz", "nearest resources: dummy:d1"),
-        ("compound", "T@machine:m9", "machine:m9 is behind elsewhere, which is not in the inventory"),
-        ("glob", "r1", "rack:r1 is behind elsewhere, which is not in the inventory"),
+        ("compound", "T@machine:m9", "machine:m9 is managed by elsewhere, which is not in the inventory"),
+        ("glob", "r1", "rack:r1 is managed by elsewhere, which is not in the inventory"),
         ("glob", "bastoin", "nearest ids: bastion"),
         ("grain", "os:Plan9", "the cache has no grains of 2 targets: --refresh collects first"),
     ],
@@ -240,9 +240,9 @@ def test_why_a_plain_glob_or_list_does(client):
 
 
 def test_only_what_is_there_can_be_explained(client):
-    with pytest.raises(UsageError, match="there is no 'm9' in the inventory, and no such resource") as caught:
+    with pytest.raises(UsageError, match="there is no 'm9' in the inventory, and no target of it manages") as caught:
         explained(client, "*", ["m9"])
-    assert caught.value.hint == "machine:m9 is behind elsewhere, which is not in the inventory"
+    assert caught.value.hint == "machine:m9 is managed by elsewhere, which is not in the inventory"
 
 
 def old(folder):
@@ -291,7 +291,7 @@ def test_where_nothing_is_managed_no_index_of_resources_is_opened(make):
 
 
 def test_a_resource_never_stands_for_an_inventory_id(make, tmp_path, client):
-    """Its key is another's id, its id resembles another's key: no two share a name, whatever a manager reports."""
+    """Whatever keys and ids a manager reports, no two targets share a name."""
     hosts = {**HOSTS, "machine:m1": {}}
     client.project.managed.register("bastion", {"dummy": {"ssh:web1": {}, "ssh:paper": {}, "machine:m2": {}}})
     client = make()

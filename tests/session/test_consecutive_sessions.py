@@ -179,12 +179,12 @@ async def test_each_sees_nothing_of_those_before(manager: Manager) -> None:
     assert len(manager.pids) == 1 and len({look.pop("pid") for look in looks}) == 4
     for number, look in enumerate(looks):
         id = f"w{number}"
-        nothing = [None, os.getcwd(), 0o022, False, False]
+        fresh = [None, os.getcwd(), 0o022, False, False]
         assert look == {
             "id": id,
             "seen": [],
             "context": ["wild"],
-            "left": nothing,
+            "left": fresh,
             "ids": [id] * 3 + ["wild"],
             "declared": 20_000,
             "fixed": id,
@@ -278,7 +278,7 @@ async def test_a_bounded_number_of_lines(manager: Manager, monkeypatch: pytest.M
 
 
 async def test_the_way_stays_open_for_the_next(manager: Manager, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With ``--batch 1`` no target uses it in between."""
+    """With ``--batch 1``, the connection is unused between two targets."""
     alone = Manager(manager.runtime)
     try:
         await alone.call("w1")

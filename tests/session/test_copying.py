@@ -63,7 +63,7 @@ async def test_names_that_lead_elsewhere(tmp_path: Path, name: str) -> None:
     [None, "x", ["x"], ["x", "f", None, 0o644, -1, 0], ["x", "f", None, "0644", 1, 0], [b"x", "f", None, 1, 1, 1]],
 )
 async def test_entries_that_make_no_sense(tmp_path: Path, entry: Any) -> None:
-    with pytest.raises(TargetError, match="no sense"):
+    with pytest.raises(TargetError, match="has an invalid entry"):
         await fetched(tmp_path, [TOP, entry])
 
 
@@ -228,7 +228,7 @@ def test_no_id_means_a_home() -> None:
         ("x", "", True, ""),
     ],
 )
-def test_paths_here(source: str, target: str, to_target: bool, said: str) -> None:
+def test_local_paths(source: str, target: str, to_target: bool, said: str) -> None:
     """An empty path, perhaps from an empty variable of a shell, does not mean the working folder."""
     found = problem(Copy(source, target, to_target))
     assert found.startswith(said) and bool(found) is bool(said)

@@ -43,11 +43,11 @@ async def trouble(awaitable) -> TargetError:
 # --- starting
 
 
-async def test_cold_then_warm(open_session, kept):
-    cold = await open_session()
-    assert await cold.call("test.ping") is True
-    assert (cold.info["warm"], cold.round_trips) == (False, 3)
-    await cold.close()
+async def test_first_and_second_session(open_session, kept):
+    first = await open_session()
+    assert await first.call("test.ping") is True
+    assert (first.info["warm"], first.round_trips) == (False, 3)
+    await first.close()
     assert set(kept()) == {"tar", "img"}
     warm = await open_session(first=[{"k": "call", "fun": "test.ping", "args": [], "kwargs": {}, "cli": True}])
     assert await warm.first[0] is True
@@ -84,7 +84,7 @@ async def test_a_damaged_file_is_repaired(open_session, kept, which, how):
     session = await open_session()
     assert await session.call("test.ping") is True
     await session.close()
-    assert kept()["tar"].stat().st_size == open_session.runtime.size
+    assert kept()["tar"].stat().st_size in open_session.runtime.sizes.values()
     again = await open_session()
     assert again.info["warm"] and await again.call("test.ping") is True
 
@@ -145,7 +145,7 @@ async def test_old_runtimes_are_pruned(open_session, kept, home):
 
 
 async def test_images_of_other_controllers_do_not_pile_up(open_session, home):
-    for word in ("thin", "more"):
+    for word in ("thin", "pack"):
         sessions = [await open_session(Target(f"here{number}", transport="local")) for number in range(10)]
         for session in sessions:
             await session.call("test.ping" if word == "thin" else "sysfs.interfaces", [] if word == "thin" else ["x"])

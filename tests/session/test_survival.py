@@ -1,4 +1,4 @@
-"""Runs that outlive their connection, session by session: what is kept, who gets it, and word that cannot be true."""
+"""Runs that continue without their connection: the stored returns, who can collect them, and false reports."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def until(condition: Any, seconds: float = 20) -> None:
 
 
 class Bed:
-    """Runs on this machine whose connection is cut as a killed controller cuts it: without a word."""
+    """Runs on this machine whose connection ends as after a kill of the controller: without a message."""
 
     def __init__(self, opener: Any, home: Path) -> None:
         self.opener, self.home = opener, home
@@ -76,15 +76,15 @@ class Bed:
         return session, task
 
     async def cut(self, session: Any, task: asyncio.Task[Any]) -> None:
-        """As if this process were killed: nothing is said, the pipes close."""
-        session._survival.state = ""  # so that it neither says stop nor comes back
+        """Close the pipes without a message, as if this process was killed."""
+        session._survival.state = ""  # so that it neither stops the run nor connects again
         session._reader.cancel()
         session._channel.stream.abort()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
     async def collect(self, runtime: Runtime, jid: str = JID) -> tuple[dict[str, Any], Any]:
-        """The states that another session gets, and how it ended."""
+        """(states that another session collects, its result or exception)."""
         states: dict[str, Any] = {}
 
         def on_event(message: dict[str, Any]) -> None:
@@ -139,7 +139,7 @@ async def test_a_run_whose_controller_is_gone_ends_and_is_collected(bed, runtime
 
 async def test_a_run_without_its_controller_ends_at_the_time_of_the_job(bed, runtime):
     await bed.cut(*await bed.begun(deadline=8.0))
-    await until(lambda: list(bed.jobs.glob("*/end")), 40)  # the state under way waits for ever
+    await until(lambda: list(bed.jobs.glob("*/end")), 40)  # the running state never ends
     await until(lambda: not bed.at_work())
     states, end = await bed.collect(runtime)
     assert states == {} and isinstance(end, TargetError) and end.kind == "timeout"
@@ -169,7 +169,7 @@ async def test_the_same_job_is_not_run_again(bed, runtime, open_session):
 
 
 async def test_who_only_knows_the_jid_gets_nothing(bed, runtime, thin_root, tmp_path):
-    """Another user of the controller, or another controller, has another key."""
+    """Another user of the controller, or another controller, has a different key."""
     await bed.cut(*await bed.begun())
     bed.gate.touch()
     await until(lambda: list(bed.jobs.glob("*/end")))
@@ -180,7 +180,7 @@ async def test_who_only_knows_the_jid_gets_nothing(bed, runtime, thin_root, tmp_
 
 
 async def test_a_question_that_nobody_answers_ends_the_run(bed, runtime):
-    """The collecting process does not know what the first one would have answered."""
+    """The collecting process cannot answer in place of the first one."""
     asks = {**chunk(1, "x"), "state": "file", "fun": "managed", "name": str(bed.home / "f"), "source": "salt://f"}
     chunks = [bed.chunks(1)[0], asks, chunk(2, f"echo 2 >> {bed.log}")]
     await bed.cut(*await bed.begun(chunks=chunks))
@@ -237,17 +237,17 @@ async def test_what_nobody_came_for_goes_after_a_week(bed, runtime):
     await until(lambda: not bed.jobs.exists())
 
 
-# --- word of a target that cannot be true
+# --- false reports of a target
 
 
 def survival(runtime: Runtime) -> Survival:
     async def never() -> Connection:
         raise AssertionError
 
-    def nothing(*_: Any) -> None:
+    def ignore(*_: Any) -> None:
         raise AssertionError
 
-    found = Survival(HERE, runtime, start(), Reconnect(5, never), Ours(nothing, nothing, nothing, nothing, nothing))
+    found = Survival(HERE, runtime, start(), Reconnect(5, never), Ours(ignore, ignore, ignore, ignore, ignore))
     found.written(b"x" * 100)
     found.keep()
     found.written(b"y" * 50)
@@ -257,17 +257,17 @@ def survival(runtime: Runtime) -> Survival:
 @pytest.mark.parametrize(
     "fields, words",
     [
-        ({"state": "running", "got": "151"}, "more bytes came"),
+        ({"state": "running", "got": "151"}, "more received bytes"),
         ({"state": "running", "got": "99"}, "fewer than before"),
-        ({"state": "running", "got": "-1"}, "a number that is none"),
-        ({"state": "running", "got": "1" * 30}, "a number that is none"),
-        ({"state": "running", "got": "\u0663"}, "a number that is none"),
-        ({"state": "running", "got": "120", "at": "5"}, "without having been asked"),
-        ({"state": "ended", "got": "120"}, "without having been asked"),
-        ({"state": "gone", "got": "0"}, "without having been asked"),
-        ({"state": "unknown", "got": "0"}, "without having been asked"),
-        ({"state": "splendid", "got": "0"}, "does not exist"),
-        ({}, "does not exist"),
+        ({"state": "running", "got": "-1"}, "an invalid number"),
+        ({"state": "running", "got": "1" * 30}, "an invalid number"),
+        ({"state": "running", "got": "\u0663"}, "an invalid number"),
+        ({"state": "running", "got": "120", "at": "5"}, "an unexpected report"),
+        ({"state": "ended", "got": "120"}, "an unexpected report"),
+        ({"state": "gone", "got": "0"}, "an unexpected report"),
+        ({"state": "unknown", "got": "0"}, "an unexpected report"),
+        ({"state": "splendid", "got": "0"}, "unknown state"),
+        ({}, "unknown state"),
     ],
 )
 def test_word_that_cannot_be_true(runtime, fields, words):
@@ -283,7 +283,7 @@ def test_frames_that_came_before_are_refused(runtime):
     found.attach()
     found.told({"state": "ended", "got": "0", "at": "4"})
     assert found.count == 4
-    with pytest.raises(ValueError, match="came before"):
+    with pytest.raises(ValueError, match="received before"):
         found.told({"state": "ended", "got": "0", "at": "2"})
 
 
@@ -293,5 +293,5 @@ def test_a_session_without_a_run_hears_of_none(runtime):
 
     plain = Survival(HERE, runtime, Start(), Reconnect(5, never), Ours(*[never] * 5))  # type: ignore[arg-type]
     plain.keep()
-    with pytest.raises(ValueError, match="not asked for"):
+    with pytest.raises(ValueError, match="not requested"):
         plain.told({"state": "running", "got": "0"})

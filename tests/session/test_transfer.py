@@ -45,7 +45,7 @@ def serving(blob, asked):
 
 
 class CutOff(io.BytesIO):
-    """Ends the session after so many bytes were read."""
+    """Ends the session after a number of bytes were read."""
 
     def __init__(self, data, after, cut):
         super().__init__(data)
@@ -106,7 +106,7 @@ async def test_what_a_target_says_to_have_is_checked():
         assert await sent(lie) == whole
     head = await sent([700_000, hashlib.sha256(data[:700_000]).hexdigest()])
     assert head[0][0] == b"M" and b"".join(payload[32:] for kind, payload in head if kind == b"B") == data[700_000:]
-    assert len(await sent([MIB, blob.digest])) == 2  # the message that it has all, and the end
+    assert len(await sent([MIB, blob.digest])) == 2  # the message that nothing is missing, and the end
 
 
 def state(project: Project, *words: str) -> dict[str, object]:

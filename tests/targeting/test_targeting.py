@@ -155,7 +155,7 @@ def test_select_by_what_is_cached(tgt_type, expr, ids):
         assert ids == ""
 
 
-def test_without_caches_the_inventory_is_known():
+def test_without_caches_the_inventory_answers():
     inventory = Inventory({"a": Target("a", grains={"os": "Rocky"}), "b": Target("b", pillar={"x": "y"})})
     assert select("os:Rocky", "grain", inventory) == ["a"]
     assert select("x:y", "pillar", inventory) == ["b"]
@@ -226,7 +226,7 @@ def test_nodegroups_in_expressions():
         select("broken", "nodegroup", INVENTORY, nodegroups=GROUPS)
 
 
-def test_groups_of_an_inventory_beside_nodegroups():
+def test_groups_of_an_inventory_and_nodegroups():
     inventory = Inventory({"a": Target("a", groups=("one", "x")), "b": Target("b", groups=("x",)), "c": Target("c")})
     named = NamedGroups({"one": "c", "more": "N@x and not a"}, lambda: inventory.groups)
     assert dict(named) == {"one": "c", "more": "N@x and not a", "x": MEMBERS} and len(named) == 3

@@ -120,8 +120,8 @@ class Engine:
         elif kind == "ps":
             network = option(rest, "--filter")
             for name, about in self.state["container"].items():
-                here = not network or network.split("=")[1] in about["NetworkSettings"]["Networks"]
-                if here and ("-a" in rest or about["State"]["Running"]):
+                is_in_network = not network or network.split("=")[1] in about["NetworkSettings"]["Networks"]
+                if is_in_network and ("-a" in rest or about["State"]["Running"]):
                     shown = f"{name} {about['Id']}" if any("{{.Names}} {{.ID}}" in word for word in rest) else name
                     shown = f"{about['Id']} Up 1 second" if any("{{.Status}}" in word for word in rest) else shown
                     self.out.append(about["Id"] if "-q" in rest else shown)

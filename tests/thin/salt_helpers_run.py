@@ -29,11 +29,11 @@ class Nothing:
 compat.install(loaders, Nothing())
 assert "salt" not in sys.modules, "nothing is loaded before it is imported"
 
-here = os.path.join(root, "thin", "compat", "salt")
-for folder, folders, files in os.walk(here):
+helpers_folder = os.path.join(root, "thin", "compat", "salt")
+for folder, folders, files in os.walk(helpers_folder):
     folders[:] = [name for name in folders if name != "__pycache__"]
     for name in sorted(files):
-        parts = os.path.relpath(os.path.join(folder, name), here)[:-3].split(os.sep)
+        parts = os.path.relpath(os.path.join(folder, name), helpers_folder)[:-3].split(os.sep)
         importlib.import_module(".".join(["salt"] + [part for part in parts if part != "__init__"]))
 
 import salt.modules.cmdmod  # noqa: E402

@@ -147,7 +147,7 @@ def test_a_run_without_trouble_leaves_no_file_and_an_unchanged_one_writes_none(t
 
 
 def test_a_reaction_that_reacts_by_itself_is_settled(target: Target) -> None:
-    """The change of the second run triggers the reaction."""
+    """The reaction is triggered by the change of the second run."""
     with pytest.raises(KeyboardInterrupt):
         target.run(config(target), cut(target), service(target, "watch"))
     target.go.touch()

@@ -41,7 +41,7 @@ LACKING = """
 
 #: (file, module): why the file may try the import, and what it does if the module is missing
 ALLOWED = {
-    ("thin/boot.py", "_sha256"): "quickest where it is; hashlib otherwise",
+    ("thin/warmstart.py", "_sha256"): "quickest where it is; hashlib otherwise",
     ("thin/boot.py", "resource"): "an error that names the limit without its number otherwise",
     ("thin/utf8.py", "ctypes"): "of Python 3.6 alone; otherwise names beyond ASCII are refused one by one",
     ("thin/grains/process.py", "_sha256"): "quickest where it is; hashlib otherwise",
@@ -122,12 +122,12 @@ def test_allowed_imports_are_still_there() -> None:
 def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The runtime in unpacked form, as on a target."""
     folder = tmp_path_factory.mktemp("packed")
-    first, more = pack.build()
-    for data in (first, zlib.decompress(more)):
-        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+    built = pack.build()
+    for data in (*(archive.data for archive in built.firsts.values()), *built.packs.values()):
+        with tarfile.open(fileobj=io.BytesIO(zlib.decompress(data))) as archive:
             archive.extractall(folder, filter="data")
     # there the first stage is the file
-    (folder / "thin" / "boot.py").write_bytes((ROOT / "thin" / "boot.py").read_bytes())
+    (folder / "thin" / "warmstart.py").write_bytes((ROOT / "thin" / "warmstart.py").read_bytes())
     return folder
 
 

@@ -35,7 +35,7 @@ def claims() -> tuple[list[tuple[str, list[str]]], dict[str, list[str]]]:
 def test_reading_changes_nothing():
     asked = load_yaml(CASES.read_text("utf-8"), str(CASES))
     claimed, unless = claims()
-    known = {f"{full.rpartition('.')[2]}.{name}" for full, names in claimed for name in names}
+    functions = {f"{full.rpartition('.')[2]}.{name}" for full, names in claimed for name in names}
     told = reads.call({**asked, "modules": claimed, "unless": unless}, PATIENCE)
     left = {}
     for full, name, came, paths in told:
@@ -46,5 +46,5 @@ def test_reading_changes_nothing():
     ended = {full for full, name, _, _ in told if name is None}
     assert ended == {full for full, _ in claimed}, "a module was not done in time"
     came = [one for _, _, calls, _ in told for one in calls]
-    assert len(came) > len(known) and came.count("returned") > 500
-    assert not set(asked["samples"]) - known, "samples for what does not claim to read"
+    assert len(came) > len(functions) and came.count("returned") > 500
+    assert not set(asked["samples"]) - functions, "samples for what does not claim to read"

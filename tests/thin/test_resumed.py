@@ -1,4 +1,4 @@
-"""What an orchestration that goes on takes over: everything that ended well, but no reaction to a failure."""
+"""A resumed orchestration takes over everything that succeeded, except reactions to failures."""
 
 from __future__ import annotations
 

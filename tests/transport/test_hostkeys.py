@@ -29,7 +29,7 @@ NAMES = (
 
 
 @pytest.fixture(scope="module")
-def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("known") / "known_hosts"
     keys = [asyncssh.generate_private_key("ssh-ed25519").export_public_key().decode().strip() for _ in NAMES]
     hashed, plain = [], []
@@ -59,16 +59,16 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "x",
     ],
 )
-def test_finds_what_ssh_finds(known: Path, host: str, port: int) -> None:
+def test_finds_what_ssh_finds(stored: Path, host: str, port: int) -> None:
     name = host if port == 22 else f"[{host}]:{port}"
-    said = subprocess.run(["ssh-keygen", "-F", name, "-f", known], capture_output=True, text=True, check=False).stdout
+    said = subprocess.run(["ssh-keygen", "-F", name, "-f", stored], capture_output=True, text=True, check=False).stdout
     wanted = [int(line) for line in re.findall(r"found: line (\d+)", said)]
-    found = KnownHosts([known]).lookup(host, port)
+    found = KnownHosts([stored]).lookup(host, port)
     assert [int(where.rpartition(":")[2]) for _, where in found.trusted] == wanted
 
 
-def test_a_key_under_the_default_port_is_kept_apart(known: Path) -> None:
-    found = KnownHosts([known]).lookup("web2", 2222)
+def test_a_key_under_the_default_port_is_kept_apart(stored: Path) -> None:
+    found = KnownHosts([stored]).lookup("web2", 2222)
     assert (found.trusted, len(found.elsewhere)) == ([], 1)
 
 
@@ -77,4 +77,4 @@ def test_an_added_key_is_found_at_once(tmp_path: Path) -> None:
     key = asyncssh.generate_private_key("ssh-ed25519").convert_to_public()
     hosts.add("New1", 2222, key)
     for again in (hosts, KnownHosts(hosts.files)):
-        assert [known.public_data for known, _ in again.lookup("new1", 2222).trusted] == [key.public_data]
+        assert [trusted.public_data for trusted, _ in again.lookup("new1", 2222).trusted] == [key.public_data]

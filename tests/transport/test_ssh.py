@@ -248,10 +248,10 @@ async def test_hashed_names_and_patterns(bed, tmp_path):
     assert "127.0.0.1" not in hosts.read_text()
     assert await run(target(bed), ConnectOptions(known_hosts=(hosts,), ssh_config=())) == b"here\n"
     key = " ".join(Path(f"{bed.host_key}.pub").read_text().split()[:2])
-    for patterns, known in (("[127.0.0.*]:*", True), ("[127.0.0.*]:*,![127.0.0.1]:*", False), ("127.0.0.1", True)):
+    for patterns, is_known in (("[127.0.0.*]:*", True), ("[127.0.0.*]:*,![127.0.0.1]:*", False), ("127.0.0.1", True)):
         hosts.write_text(f"{patterns} {key}\n")
         options = ConnectOptions(known_hosts=(hosts,), ssh_config=())
-        if known:
+        if is_known:
             assert await run(target(bed), options) == b"here\n"
         else:
             assert (await refused(target(bed), options)).kind == "host_key_unknown"
@@ -323,7 +323,7 @@ async def test_unusable_keys(bed, options, tmp_path, spoil, words):
     assert error.kind == "key_unusable" and words in error.message + error.hint
 
 
-async def test_a_user_certificate_beside_the_key(bed, tmp_path):
+async def test_a_user_certificate_next_to_the_key(bed, tmp_path):
     keygen(tmp_path / "ca")
     keygen(tmp_path / "user")
     sign = ["ssh-keygen", "-q", "-s", str(tmp_path / "ca"), "-I", "id", "-n", getpass.getuser()]
@@ -411,7 +411,7 @@ async def test_a_jump_host_is_connected_to_once(bed):
     [({"port": 1}, "refused"), ({"priv": ("/nowhere",)}, "private key"), ({"host": "no-such.invalid"}, "resolve")],
     ids=["refused", "key", "dns"],
 )
-async def test_a_jump_host_that_fails_fails_those_behind_it(bed, changes, words):
+async def test_a_jump_host_that_fails_fails_the_hosts_that_use_it(bed, changes, words):
     options = jumping(bed, **changes)
     error = await refused(target(bed, jump=("bastion",)), options)
     assert error.kind == "jump_failed" and "t2" in error.message and words in error.message
@@ -487,8 +487,8 @@ async def test_ssh_config_cannot_either_and_the_error_says_so(bed, tmp_path):
     options = ConnectOptions(known_hosts=(tmp_path / "hosts",), ssh_config=(config,))
     error = await refused(target(bed), options)
     assert error.kind == "host_key_unknown" and f"StrictHostKeyChecking no ({config}:2)" in error.message
-    known = ConnectOptions(known_hosts=(bed.known_hosts,), ssh_config=(config,))
-    assert await run(target(bed), known) == b"here\n"
+    with_known_hosts = ConnectOptions(known_hosts=(bed.known_hosts,), ssh_config=(config,))
+    assert await run(target(bed), with_known_hosts) == b"here\n"
 
 
 async def test_new_keys_are_remembered_where_ssh_config_forgets_them(bed, tmp_path, monkeypatch):
@@ -522,7 +522,7 @@ async def test_new_keys_are_remembered_where_ssh_config_forgets_them(bed, tmp_pa
         "@cert-authority * {key}",
     ],
 )
-async def test_beside_a_line_that_cannot_be_read_or_a_ca_no_key_is_new(bed, tmp_path, line):
+async def test_with_an_unreadable_line_or_a_ca_no_key_is_accepted_as_new(bed, tmp_path, line):
     keygen(tmp_path / "other")
     key = " ".join((tmp_path / "other.pub").read_text().split()[:2])
     hosts = tmp_path / "known_hosts"

@@ -280,7 +280,7 @@ def test_what_ssh_itself_makes_of_a_file(tmp_path, text):
 
 
 @pytest.mark.skipif(shutil.which("ssh") is None, reason="no ssh")
-def test_what_ssh_refuses_is_refused_here(tmp_path):
+def test_what_ssh_refuses_is_refused(tmp_path):
     """As far as this machine's ssh has the checks: in host names since 9.6, in user names since 10.1."""
     for host in ("-x", "a;b", "a|b", "$(x)", "`x`", "a\\b", "a'b", "a b", "a>b", "{a}"):
         words = ["ssh", "-G", "-F", "none", "--", host]

@@ -33,7 +33,7 @@ def test_what_a_round_has_found():
     assert sum(line.startswith("# TYPE pushsalt_up ") for line in lines) == 1
 
 
-def test_a_target_that_does_not_answer_keeps_what_was_known():
+def test_a_target_that_does_not_answer_keeps_its_last_result():
     figures = metrics.Metrics()
     figures.add(Found("web1", True, {"t": STATE}, {}, 3, 0.5))
     figures.add(Found("web1", False, error="unreachable"))

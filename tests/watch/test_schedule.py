@@ -1,4 +1,4 @@
-"""Salt's schedule: its words, and what is wrong in it."""
+"""Salt's schedule: its options, and errors in it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_what_is_not_enabled_is_left_out():
     assert entries({"schedule": {"enabled": False, **jobs}})[0] == []
 
 
-def test_words_that_are_not_known_are_said_and_the_job_is_not_run():
+def test_a_job_with_unknown_keys_is_reported_and_not_run():
     found, [text] = entries({"schedule": {"a": {"function": "test.arg", "when": "5pm"}}})
     assert found == [] and "a is not run" in text and "when" in text
 

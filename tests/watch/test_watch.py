@@ -1,4 +1,4 @@
-"""``pushsalt watch``: drift and its events, putting right, metrics, the schedule, kills."""
+"""``pushsalt watch``: drift and its events, corrections, metrics, the schedule, kills."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ import pytest
 from tests.beds.project import Project
 
 SECRET = "s3cr3t-of-the-test"
+#: How often `watch` is killed: `PUSHSALT_KILLS=100` for a long run.
+KILLS = int(os.environ.get("PUSHSALT_KILLS") or 5)
 
 
 @pytest.fixture
@@ -102,7 +104,7 @@ def test_secrets_are_not_in_what_is_said(project, tmp_path):
         (["--every", "1h"], "no target"),
         ([], "no `schedule`"),
         (["nobody", "--every", "1h"], "nobody"),
-        (["web*", "--every", "1h", "--metrics", "/no/such/folder/x"], "no address and no file"),
+        (["web*", "--every", "1h", "--metrics", "/no/such/folder/x"], "neither an address nor a file"),
     ],
 )
 def test_what_is_wrong_is_said(project, words, text):
@@ -138,17 +140,18 @@ def test_rounds_follow_each_other_and_metrics_are_served(project, tmp_path):
     assert project.finish(process).code == 0
 
 
+@pytest.mark.timeout(300 + 20 * KILLS)
 def test_a_kill_loses_no_event_and_none_comes_twice(project, tmp_path):
-    """Killed at many moments; the file changes between. `PUSHSALT_KILLS=100` for a long run."""
-    kills, chance = int(os.environ.get("PUSHSALT_KILLS") or 5), random.Random(18)
-    for number in range(kills):
+    """Killed at many moments; the file changes in between."""
+    chance = random.Random(18)
+    for number in range(KILLS):
         (tmp_path / "web1").write_text("x\n" if number % 2 else "y\n")
         process = project.start("watch", "web1", "conf", "--every", "1s")
         time.sleep(chance.uniform(0.2, 3.0))
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         once(project, "web1", "conf")
-    assert [each["in_order"] for each in events(project)] == [bool(number % 2) for number in range(kills)]
+    assert [each["in_order"] for each in events(project)] == [bool(number % 2) for number in range(KILLS)]
 
 
 def test_a_journal_that_cannot_be_written_is_said_and_the_event_comes_later(project):

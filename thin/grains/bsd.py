@@ -8,6 +8,8 @@ import re
 from thin.grains.os_release import release_numbers
 from thin.grains.probe import Command, read, which
 
+__fits__ = {"kernel": ("FreeBSD", "DragonFly", "OpenBSD", "NetBSD")}
+
 SYSCTL = (
     "hw.ncpu",
     "hw.machine",

@@ -6,6 +6,8 @@ Salt: ``os_data``, ``_osx_memdata``, ``_osx_gpudata``, ``_osx_platform_data`` an
 from thin.grains.os_release import release_numbers
 from thin.grains.probe import Command, which
 
+__fits__ = {"kernel": ("Darwin",)}
+
 SYSCTL = (
     "hw.ncpu",
     "hw.machine",

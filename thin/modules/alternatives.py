@@ -8,7 +8,6 @@ import os
 __func_alias__ = {"set_": "set"}
 
 __outputter__ = {"display": "txt", "install": "txt", "remove": "txt"}
-__usual__ = True
 __reads__ = ("display", "show_link", "show_current", "check_exists", "check_installed")
 __changes__ = ("install", "remove", "auto", "set")
 

@@ -14,6 +14,7 @@ from thin.utils.programs import pkgrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Alpine",)}
+__usual__ = True
 __reads__ = (
     "version_cmp",
     "list_pkgs",

@@ -14,7 +14,6 @@ from thin.utils.programs import aptrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Debian",)}
-__usual__ = True
 __reads__ = ("get_repo_keys", "parse_keys")
 __changes__ = ("add_repo_key", "del_repo_key")
 

@@ -12,7 +12,6 @@ from thin.utils.programs import aptrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Debian",)}
-__usual__ = True
 __reads__ = ("list_repos", "get_repo", "expand_repo_def", "split_repo_str")
 __changes__ = ("mod_repo", "del_repo")
 

@@ -12,7 +12,6 @@ from thin.utils.files import safepath
 from thin.utils.system.asuser import AsUser
 
 __func_alias__ = {"list_": "list", "zip_": "zip"}
-__usual__ = True
 __reads__ = ("guess_format", "list", "check_members", "listed", "is_encrypted")
 __changes__ = ("gzip", "gunzip", "cmd_zip", "rar", "zip")
 

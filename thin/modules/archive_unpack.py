@@ -16,7 +16,6 @@ from thin.utils.files import ownfolders, safepath
 from thin.utils.system.asuser import AsUser
 
 __virtualname__ = "archive"
-__usual__ = True
 __changes__ = ("extract_tar", "tar", "unzip", "cmd_unzip", "unrar")
 
 

@@ -11,6 +11,7 @@ from thin.utils.formats import shacrypt
 
 __virtualname__ = "shadow"
 __fits__ = {"kernel": ("FreeBSD", "DragonFly", "OpenBSD", "NetBSD")}
+__usual__ = True
 __reads__ = ("default_hash", "gen_password", "info")
 __changes__ = ("set_password", "del_password", "lock_password", "unlock_password", "set_change", "set_expire")
 

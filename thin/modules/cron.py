@@ -9,7 +9,6 @@ import os
 from thin import process
 from thin.utils.formats import crontab
 
-__usual__ = True
 __reads__ = ("list_tab", "ls", "get_entry")
 __changes__ = (
     "raw_cron",

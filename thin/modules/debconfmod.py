@@ -8,7 +8,6 @@ from thin.utils.files import safepath
 
 __virtualname__ = "debconf"
 __func_alias__ = {"set_": "set"}
-__usual__ = True
 __reads__ = ("get_selections", "show")
 __changes__ = ("set", "set_file", "set_template")
 

@@ -6,7 +6,6 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
 
 __func_alias__ = {"format_": "format"}
-__usual__ = True
 __reads__ = ("usage", "inodeusage", "percent", "blkid", "dump", "fstype", "get_fstype_from_path", "smart_attributes")
 __changes__ = ("tune", "wipe", "resize2fs", "format")
 

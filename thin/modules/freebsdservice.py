@@ -12,6 +12,7 @@ from thin.utils.system import initsystem
 
 __virtualname__ = "service"
 __fits__ = {"kernel": ("FreeBSD", "DragonFly")}
+__usual__ = True
 
 __func_alias__ = {"reload_": "reload"}
 __reads__ = ("get_all", "get_enabled", "get_disabled", "available", "missing", "status", "enabled", "disabled")

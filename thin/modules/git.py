@@ -15,7 +15,6 @@ from thin.utils.files import safepath
 from thin.utils.programs import gitrun
 
 __func_alias__ = {"rm_": "rm"}
-__usual__ = True
 __reads__ = ("is_worktree", "status", "version", "diff", "config_get", "config_get_regexp")
 __changes__ = (
     "init",

@@ -8,7 +8,6 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils.programs import gitrun
 
 __virtualname__ = "git"
-__usual__ = True
 __reads__ = (
     "current_branch",
     "list_branches",

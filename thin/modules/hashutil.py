@@ -31,7 +31,6 @@ __recorded__ = (
     "sha256_digest",
     "sha512_digest",
 )
-__usual__ = True
 __reads__ = (
     "digest",
     "digest_file",

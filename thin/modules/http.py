@@ -7,7 +7,6 @@ from thin.exceptions import CommandExecutionError
 from thin.log import getLogger
 from thin.utils.files import safepath, serial
 
-__usual__ = True
 __reads_unless__ = {
     "query": {"method": ("GET", "get", "HEAD", "head"), "text_out": (), "headers_out": (), "decode_out": ()},
     "wait_for_successful_query": {

@@ -8,7 +8,6 @@ from thin.exceptions import CommandExecutionError
 from thin.utils.files import inifile
 
 __virtualname__ = "ini"
-__usual__ = True
 __reads__ = ("get_option", "get_section", "get_ini")
 __changes__ = ("set_option", "remove_option", "remove_section")
 

@@ -7,7 +7,6 @@ from thin import process
 from thin.exceptions import CommandExecutionError
 from thin.utils.files import textfile
 
-__usual__ = True
 __reads__ = ("available", "check_available", "lsmod", "mod_list", "is_loaded")
 __changes__ = ("load", "remove")
 

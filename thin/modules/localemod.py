@@ -13,7 +13,6 @@ from thin.exceptions import CommandExecutionError
 from thin.utils.files import textfile
 
 __virtualname__ = "locale"
-__usual__ = True
 __reads__ = ("list_avail", "avail", "get_locale")
 __changes__ = ("set_locale", "gen_locale")
 

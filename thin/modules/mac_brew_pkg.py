@@ -14,6 +14,7 @@ from thin.utils.programs import pkgrun
 
 __virtualname__ = "pkg"
 __fits__ = {"os": ("MacOS",)}
+__usual__ = True
 __reads__ = (
     "homebrew_prefix",
     "version_cmp",

@@ -10,6 +10,7 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 
 __virtualname__ = "group"
 __fits__ = {"kernel": ("Darwin",)}
+__usual__ = True
 __reads__ = ("info", "getent")
 __changes__ = ("add", "delete", "chgid", "adduser", "deluser", "members")
 

@@ -13,6 +13,7 @@ from thin.utils.system import initsystem
 
 __virtualname__ = "service"
 __fits__ = {"kernel": ("Darwin",)}
+__usual__ = True
 
 __func_alias__ = {"list_": "list"}
 __reads__ = (

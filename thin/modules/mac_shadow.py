@@ -10,6 +10,7 @@ from thin.utils.programs import macos
 
 __virtualname__ = "shadow"
 __fits__ = {"kernel": ("Darwin",)}
+__usual__ = True
 __reads__ = (
     "info",
     "get_account_created",

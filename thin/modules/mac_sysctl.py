@@ -4,6 +4,7 @@ from thin.utils.files import sysctlconf, textfile
 
 __virtualname__ = "sysctl"
 __fits__ = {"kernel": ("Darwin",)}
+__usual__ = True
 __reads__ = ("default_config", "show", "get")
 __changes__ = ("assign", "persist")
 

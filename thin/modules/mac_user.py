@@ -12,6 +12,7 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 __virtualname__ = "user"
 __parts__ = ("mac_user_login",)
 __fits__ = {"kernel": ("Darwin",)}
+__usual__ = True
 __reads__ = ("info", "getent", "list_users", "list_groups", "primary_group")
 __changes__ = ("add", "delete", "rename", "chuid", "chgid", "chshell", "chhome", "chfullname", "chgroups")
 

@@ -13,7 +13,6 @@ __func_alias__ = {"list_": "list"}
 log = getLogger(__name__)
 
 __controller__ = ("glob", "list", "pcre", "grain", "grain_pcre", "pillar", "pillar_pcre", "pillar_exact")
-__usual__ = True
 __reads__ = (
     "glob",
     "list",

@@ -3,7 +3,6 @@
 __virtualname__ = "random"
 __controller__ = True
 __func_alias__ = {"hash_": "hash"}
-__usual__ = True
 __reads__ = ("get_str", "rand_int", "seed", "sample", "shuffle", "hash", "str_encode", "shadow_hash")
 
 

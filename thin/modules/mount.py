@@ -8,7 +8,6 @@ from thin.utils.files import textfile
 from thin.utils.files.arguments import cachedir
 from thin.utils.formats import fstab as table
 
-__usual__ = True
 __reads__ = (
     "active",
     "fstab",

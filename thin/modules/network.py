@@ -9,7 +9,6 @@ from thin.utils.system import interfaces as links
 #: Functions that only compute.
 __controller__ = ("calc_net", "convert_cidr", "ip_in_subnet", "iphexval", "is_loopback", "is_private", "reverse_ip")
 __recorded__ = ("calc_net", "convert_cidr", "ip_in_subnet", "iphexval", "is_loopback", "is_private", "reverse_ip")
-__usual__ = True
 __reads__ = (
     "interfaces",
     "hw_addr",

@@ -6,7 +6,6 @@ The functions of ``network`` for the target itself are in network.py.
 from thin.exceptions import CommandExecutionError, CommandNotFoundError
 
 __virtualname__ = "network"
-__usual__ = True
 __reads__ = (
     "routes",
     "default_route",

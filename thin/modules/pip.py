@@ -13,7 +13,6 @@ from thin.log import getLogger
 from thin.utils.packages import pep440
 
 __func_alias__ = {"list_": "list"}
-__usual__ = True
 __reads__ = (
     "normalize",
     "version",

@@ -13,6 +13,7 @@ from thin.utils.programs import pkgngrun, pkgrun
 __virtualname__ = "pkg"
 __parts__ = ("pkgng_locks", "pkgng_tools")
 __fits__ = {"os": ("FreeBSD",), "kernel": ("DragonFly",)}
+__usual__ = True
 __reads__ = (
     "version_cmp",
     "normalize_name",

@@ -8,6 +8,7 @@ import grp
 
 __virtualname__ = "group"
 __fits__ = {"kernel": ("FreeBSD", "DragonFly")}
+__usual__ = True
 __reads__ = ("info", "getent")
 __changes__ = ("add", "delete", "chgid", "adduser", "deluser", "members")
 

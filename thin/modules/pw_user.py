@@ -13,6 +13,7 @@ from thin.utils.system import accounts
 
 __virtualname__ = "user"
 __fits__ = {"kernel": ("FreeBSD", "DragonFly")}
+__usual__ = True
 __reads__ = ("info", "getent", "list_users", "list_groups", "primary_group", "get_loginclass")
 __changes__ = (
     "add",

@@ -8,7 +8,6 @@ from thin.utils import dictupdate
 
 __controller__ = True
 __recorded__ = ("boolstr", "merge", "merge_all", "update")
-__usual__ = True
 __reads__ = ("update", "merge", "merge_all", "boolstr", "banner")
 
 

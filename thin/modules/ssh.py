@@ -10,7 +10,6 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils.files import safepath, textfile
 from thin.utils.formats import authkeys
 
-__usual__ = True
 __reads__ = ("auth_keys", "check_key", "check_key_file", "host_keys", "user_keys", "key_is_encrypted")
 __changes__ = ("set_auth_key", "set_auth_key_from_file", "rm_auth_key", "rm_auth_key_from_file")
 

@@ -12,7 +12,6 @@ from thin.utils.files import osutil, safepath, textfile
 from thin.utils.formats import authkeys
 
 __virtualname__ = "ssh"
-__usual__ = True
 __reads__ = ("get_known_host_entries", "recv_known_host_entries", "check_known_host")
 __changes__ = ("set_known_host", "rm_known_host", "hash_known_hosts")
 

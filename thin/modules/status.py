@@ -13,7 +13,6 @@ from thin.utils.outputs import counters
 from thin.utils.system import procfs
 
 __func_alias__ = {"time_": "time"}
-__usual__ = True
 __reads__ = (
     "all_status",
     "custom",

@@ -11,7 +11,6 @@ from thin.utils.outputs import counters
 from thin.utils.system import procfs
 
 __virtualname__ = "status"
-__usual__ = True
 __reads__ = ("diskstats", "diskusage", "netstats", "netdev")
 
 log = getLogger(__name__)

@@ -3,10 +3,10 @@
 It lists the modules of the target; the controller adds its own functions.
 """
 
+from thin import link
 from thin.utils import sysdoc
 
 __virtualname__ = "sys"
-__usual__ = True
 __reads__ = (
     "doc",
     "state_doc",
@@ -46,7 +46,7 @@ def doc(*args):
         pushsalt run '*' sys.doc cmd
         pushsalt run '*' sys.doc 'test.*'
     """
-    return {name: sysdoc.plain(__salt__[name].__doc__) for name in sysdoc.chosen(__salt__, args)}
+    return _docs({name: __salt__[name] for name in sysdoc.chosen(__salt__, args)})
 
 
 def state_doc(*args):
@@ -59,12 +59,30 @@ def state_doc(*args):
 
         pushsalt run '*' sys.state_doc file
     """
-    docs = {}
-    for name in sysdoc.chosen(__states__, args):
-        module = name.split(".")[0]
-        docs.setdefault(module, sysdoc.plain(__states__.module(name).get("__doc__")))
-        docs[name] = sysdoc.plain(__states__[name].__doc__)
-    return docs
+    names = sysdoc.chosen(__states__, args)
+    modules = {}
+    for name in names:
+        modules.setdefault(name.split(".")[0], __states__.module(name)["__module_object__"])
+    return _docs(dict(modules, **{name: __states__[name] for name in names}))
+
+
+def _docs(documented):
+    """``{name: docstring}`` of functions and modules. Those of pushsalt are here without it: the controller has it."""
+    places = {name: _place(value) for name, value in documented.items() if not value.__doc__}
+    asked = sorted({module for module, _ in places.values() if module.startswith("thin.")})
+    known = link.ask("sys.docs", [asked]) if asked and link.connected() else {}
+    found = {}
+    for name, value in documented.items():
+        module, function = places.get(name, ("", ""))
+        found[name] = sysdoc.plain(known.get(module, {}).get(function, value.__doc__))
+    return found
+
+
+def _place(value):
+    """The module's full name, and the function's own name there ("" for the module itself)."""
+    if isinstance(value, type(link)):
+        return value.__name__, ""
+    return str(getattr(value, "__module__", "")), getattr(value, "__name__", "")
 
 
 def list_functions(*args, **kwargs):

@@ -10,7 +10,6 @@ import re
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils.files import textfile
 
-__usual__ = True
 __reads__ = (
     "get_system_time",
     "get_system_date",

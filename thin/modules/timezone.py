@@ -11,7 +11,6 @@ from thin import process
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils.files import safepath, textfile
 
-__usual__ = True
 __reads__ = ("get_zone", "get_zonecode", "get_offset", "list_zones", "zone_compare", "get_hwclock")
 __changes__ = ("set_zone", "set_hwclock")
 

@@ -12,7 +12,6 @@ from thin.exceptions import CommandExecutionError
 from thin.utils.files import safepath
 
 __virtualname__ = "virtualenv"
-__usual__ = True
 __reads__ = (
     "virtualenv_ver",
     "get_site_packages",

@@ -12,7 +12,6 @@ __fits__ = {
     "os_family": ("RedHat",),
     "os": ("Amazon", "XCP", "XenServer", "VirtuozzoLinux", "Virtuozzo", "Issabel PBX", "openEuler", "VMware Photon OS"),
 }
-__usual__ = True
 __reads__ = (
     "group_list",
     "group_info",

@@ -14,7 +14,6 @@ __fits__ = {
     "os_family": ("RedHat",),
     "os": ("Amazon", "XCP", "XenServer", "VirtuozzoLinux", "Virtuozzo", "Issabel PBX", "openEuler", "VMware Photon OS"),
 }
-__usual__ = True
 __reads__ = ("list_repos", "get_repo")
 __changes__ = ("del_repo", "mod_repo")
 

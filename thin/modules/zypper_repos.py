@@ -10,6 +10,7 @@ from thin.utils.programs import zypprun
 
 __virtualname__ = "pkg"
 __fits__ = {"os_family": ("Suse",)}
+__usual__ = True
 __reads__ = ("list_repos", "get_repo")
 __changes__ = ("del_repo", "mod_repo")
 

@@ -16,6 +16,7 @@ from thin.utils.programs import pkgrun, zypprun
 __virtualname__ = "pkg"
 __parts__ = ("zypper_locks", "zypper_repos", "zypper_search")
 __fits__ = {"os_family": ("Suse",)}
+__usual__ = True
 __reads__ = (
     "latest_version",
     "available_version",

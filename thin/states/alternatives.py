@@ -1,7 +1,6 @@
 """The program that a generic name refers to. Salt (until 3007): states/alternatives.py"""
 
 __func_alias__ = {"set_": "set"}
-__usual__ = True
 
 #: how the first line of ``--display`` ends in automatic mode: update-alternatives, alternatives (Red Hat)
 _AUTO = (" auto mode", " status is auto.")

@@ -11,8 +11,6 @@ from thin.exceptions import CommandExecutionError
 from thin.utils.archives import archivemembers
 from thin.utils.archives.archivesource import Done, Source
 
-__usual__ = True
-
 
 def __virtual__():
     return "archive"

@@ -9,8 +9,6 @@ import os
 from thin import detail
 from thin.utils.formats import crontab
 
-__usual__ = True
-
 
 def __virtual__():
     return True if "cron.list_tab" in __salt__ else (False, "cron module could not be loaded")

@@ -4,7 +4,6 @@ from thin.exceptions import CommandExecutionError
 
 __virtualname__ = "debconf"
 __func_alias__ = {"set_": "set"}
-__usual__ = True
 
 
 def __virtual__():

@@ -3,11 +3,10 @@
 git_clones.py and git_settings.py have the other functions of the same Salt module.
 """
 
+from thin import detail
 from thin.exceptions import CommandExecutionError
 from thin.utils.formats.gitwords import Done, equal, failed, is_digest, joined, reason, short
 from thin.utils.programs.gitjob import Job
-
-__usual__ = True
 
 
 def __virtual__():
@@ -440,6 +439,7 @@ class _Latest(Job):
 
     def update_bare(self):
         if self.test:
+            detail.unsure("what the remote has is not known before it is fetched")
             self.up_to_date("Bare repository at %s would be fetched" % self.target)
         more = ", resulting in updated refs" if self.fetch() else ""
         self.say("Bare repository at %s was fetched%s", self.target, more)

@@ -2,12 +2,12 @@
 
 import os
 
+from thin import detail
 from thin.exceptions import CommandExecutionError
 from thin.utils.formats.gitwords import Done, failed, is_digest, joined
 from thin.utils.programs.gitjob import Job
 
 __virtualname__ = "git"
-__usual__ = True
 
 
 def __virtual__():
@@ -120,6 +120,7 @@ class _Detached(Job):
         commit = self.find()
         if self.hard_reset:
             if self.test:
+                detail.unsure("whether the reset changes files is not known before")
                 raise Done(None, "Hard reset to HEAD would be performed on %s" % self.target)
             self.git("reset", opts=["--hard", "HEAD"])
             self.say("Repository was reset to HEAD before checking out revision")
@@ -158,6 +159,7 @@ class _Detached(Job):
 
     def fetch(self):
         if self.test:
+            detail.unsure("what the remote has is not known before it is fetched")
             raise Done(None, "Repository remote %s would be fetched" % self.remote)
         refspecs = ["refs/heads/*:refs/remotes/%s/*" % self.remote, "+refs/tags/*:refs/tags/*"]
         try:

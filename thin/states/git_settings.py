@@ -6,7 +6,6 @@ from thin.exceptions import CommandExecutionError
 from thin.utils.formats.gitwords import joined, reason
 
 __virtualname__ = "git"
-__usual__ = True
 
 
 def __virtual__():

@@ -3,7 +3,6 @@
 from thin.exceptions import CommandExecutionError
 
 __virtualname__ = "ini"
-__usual__ = True
 
 
 def __virtual__():

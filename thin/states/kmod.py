@@ -7,8 +7,6 @@ import functools
 
 from thin.exceptions import CommandExecutionError
 
-__usual__ = True
-
 
 def __virtual__():
     return True if "kmod.available" in __salt__ else (False, "kmod module could not be loaded")

@@ -2,8 +2,6 @@
 
 from thin.exceptions import CommandExecutionError
 
-__usual__ = True
-
 
 def __virtual__():
     return True if "locale.get_locale" in __salt__ else (False, "locale module could not be loaded")

@@ -5,8 +5,6 @@ import re
 
 from thin.utils.formats import mountopts
 
-__usual__ = True
-
 
 def mounted(
     name,

@@ -4,7 +4,6 @@ from thin.exceptions import CommandExecutionError, CommandNotFoundError
 from thin.utils.packages import pep440
 
 __virtualname__ = "pip"
-__usual__ = True
 
 #: messages of pip about requirements that are already installed
 UNCHANGED = (

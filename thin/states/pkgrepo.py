@@ -106,7 +106,6 @@ __known_arguments__ = (
     "root",
     "path",
 )
-__usual__ = True
 
 #: arguments for the state system, not for the repository
 INTERNAL = (

@@ -6,6 +6,7 @@ watched change makes ``mod_watch`` restart (or ``reload``) the service.
 
 import contextlib
 
+from thin import detail
 from thin.exceptions import CommandExecutionError
 
 __usual__ = True
@@ -351,6 +352,8 @@ def _ready(ret, kwargs, would):
         return _with(ret, False, str(exc))
     if __opts__["test"]:
         words = "Service %s not present; if created in this state run, it would have been %s" % (name, would)
+        if would == "stopped":
+            detail.same()  # unless a state before makes it
         return _with(ret, None, words)
     return _with(ret, would == "stopped", _missing(name))
 
@@ -378,6 +381,10 @@ def _toggle(name, on, runs, result, kwargs):
     if is_so():
         return {"result": result, "comment": "Service %s is already %sd, %s" % (name, verb, _DONE[runs])}
     if __opts__["test"]:
+        if detail.on() and "service.show" in __salt__:
+            kind = __salt__["service.show"](name).get("UnitFileState")
+            if kind not in (None, "", "enabled", "disabled", "linked"):
+                detail.unsure("systemd may leave a unit as it is that is neither enabled nor disabled, but %s" % kind)
         return {"result": None, "comment": "Service %s set to be %sd" % (name, verb)}
     words = ""
     try:

@@ -7,8 +7,6 @@ and ``comment``; or ``source`` is a file with keys.
 from thin.exceptions import CommandExecutionError
 from thin.utils.formats import authkeys
 
-__usual__ = True
-
 
 def present(
     name,

@@ -4,8 +4,6 @@ import os
 
 from thin.exceptions import CommandExecutionError, CommandNotFoundError
 
-__usual__ = True
-
 
 def present(
     name,

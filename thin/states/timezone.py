@@ -2,8 +2,6 @@
 
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 
-__usual__ = True
-
 
 def __virtual__():
     return True if "timezone.get_zone" in __salt__ else (False, "timezone module could not be loaded")

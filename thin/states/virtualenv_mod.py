@@ -6,7 +6,6 @@ from thin.exceptions import CommandExecutionError, CommandNotFoundError
 from thin.utils.packages import pep440
 
 __virtualname__ = "virtualenv"
-__usual__ = True
 
 
 def __virtual__():

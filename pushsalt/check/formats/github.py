@@ -1,4 +1,6 @@
-"""Workflow commands of GitHub Actions: an annotation each. https://docs.github.com/actions (workflow commands)."""
+"""Findings as workflow commands of GitHub Actions, which make annotations. https://docs.github.com/actions (workflow
+commands).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One JSON object: ``findings`` sorted by place, ``summary`` with their numbers."""
+"""One JSON object: ``findings`` sorted by position, ``summary`` with their numbers by level."""
 
 from __future__ import annotations
 

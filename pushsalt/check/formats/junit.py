@@ -1,4 +1,6 @@
-"""JUnit's XML: one suite, a case for each file with findings; errors are failures, other findings are its output."""
+"""JUnit's XML: one suite, a case for each file with findings; errors are failures, other findings are output of the
+case.
+"""
 
 from __future__ import annotations
 

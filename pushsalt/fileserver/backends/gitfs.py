@@ -108,7 +108,7 @@ class GitFS:
     def _resolved(self, remote: Remote, saltenv: str) -> CommitTree | None:
         if not remote.is_exposed(saltenv):
             return None
-        # Not all refs may be pinned in the lock file: a saltenv that is requested by name is looked up.
+        # The lock file may not pin all refs: a saltenv that is requested by name is looked up.
         pinned = self._source.lock.refs(remote.address.url) is not None and not self._source.lock.strict
         ref = remote.ref(saltenv)
         if ref is None:

@@ -114,8 +114,8 @@ class Roots:
         if path not in self._said:
             self._said.add(path)
             log.warning(
-                "file server: %s leads out of the file roots, to %s, and is left out: "
-                "with fileserver_followsymlinks: true it is followed",
+                "file server: %s is a link out of the file roots, to %s, and is not served: "
+                "fileserver_followsymlinks: true follows it",
                 path,
                 real,
             )
@@ -124,7 +124,7 @@ class Roots:
     def _walk(
         self, folder: str, rel: str, above: tuple[tuple[int, int], ...], root: str
     ) -> Iterator[tuple[os.DirEntry[str], str]]:
-        """(relative path, entry) for all entries below a folder. Links to a parent folder are not followed."""
+        """(entry, relative path) of all entries below a folder. Links to a parent folder are not followed."""
         try:
             status = os.stat(folder)
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)

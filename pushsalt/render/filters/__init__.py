@@ -29,8 +29,8 @@ FILTERS: dict[str, Callable[..., Any]] = {
     **serialize.FILTERS,
 }
 
-#: Filters that return another value each time: time and random numbers. Jinja evaluates a filter of constants at
-#: compile time, and compiled templates are cached; it does not evaluate filters that get the context.
+#: Filters that return another value each time: time and random numbers. Jinja evaluates filters of constants at compile
+#: time, except those that get the context, and compiled templates are cached: so these filters get the context.
 VOLATILE: Final = (
     "date_format",
     "gen_mac",

@@ -136,7 +136,7 @@ def mysql_to_dict(lines: Any, key: str) -> dict[Any, dict[str, Any]]:
     return rows
 
 
-# --- setting keys, however deep ----------------------------------------------------------------------------------
+# --- setting nested keys -----------------------------------------------------------------------------------------
 
 
 def _parent(data: Any, keys: str, delimiter: str, ordered: bool) -> tuple[MutableMapping[Any, Any], str]:
@@ -178,7 +178,7 @@ def set_dict_key_value(data: Any, keys: str, value: Any, delimiter: str = ":", o
     return data
 
 
-# --- seeing what there is ----------------------------------------------------------------------------------------
+# --- inspecting --------------------------------------------------------------------------------------------------
 
 
 @jinja2.pass_context

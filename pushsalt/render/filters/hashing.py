@@ -25,7 +25,7 @@ def base64_encode(value: Any) -> str:
 
 
 def base64_decode(value: Any) -> str | bytes:
-    """Text, or bytes where they are no UTF-8."""
+    """The decoded text, or bytes if it is not UTF-8."""
     decoded = base64.b64decode(to_bytes(value))
     try:
         return decoded.decode()

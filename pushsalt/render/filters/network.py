@@ -53,7 +53,7 @@ def _chosen(value: Any, version: int, options: str | None) -> Any:
 
 
 def ipv4(value: Any, options: str | None = None) -> Any:
-    """The IPv4 addresses of a list, or the one address, or None."""
+    """The IPv4 addresses of a list; of a single value, the address, or None if it is not IPv4."""
     return _chosen(value, 4, options)
 
 
@@ -80,7 +80,7 @@ def is_ip(value: Any, options: str | None = None) -> bool:
 
 
 def _per_network(compute: Callable[[str], Any]) -> Callable[..., Any]:
-    """A filter that computes something of a network, or of each network of a list; None where there is none."""
+    """A filter that computes a value of a network, or of each network of a list; None if there is no network."""
 
     def computed(value: Any, options: str | None = None, version: int | None = None) -> Any:
         choose: Callable[..., Any] | None = ipaddr
@@ -97,13 +97,13 @@ def _per_network(compute: Callable[[str], Any]) -> Callable[..., Any]:
 
 
 def filter_by_networks(values: Any, networks: Any) -> Any:
-    """The addresses that are in one of the networks; of a mapping, in each of its lists. All, for None."""
+    """The addresses in any of the networks; for a mapping, those of each of its lists. None as networks means all."""
     if networks is None:
         return values
-    known = [ipaddress.ip_network(network) for network in networks]
+    parsed = [ipaddress.ip_network(network) for network in networks]
 
     def within(addresses: Any) -> list[Any]:
-        return [item for item in addresses for network in known if ipaddress.ip_address(item) in network]
+        return [item for item in addresses for network in parsed if ipaddress.ip_address(item) in network]
 
     if isinstance(values, Mapping):
         return {interface: within(addresses) for interface, addresses in values.items()}
@@ -113,7 +113,7 @@ def filter_by_networks(values: Any, networks: Any) -> Any:
 
 
 def ipwrap(value: Any) -> Any:
-    """IPv6 addresses in square brackets, all else as it is."""
+    """IPv6 addresses in square brackets; other values are unchanged."""
     if isinstance(value, list | tuple):
         return [ipwrap(item) if isinstance(item, str | bytes) else item for item in value]
     return f"[{ipaddress.ip_address(str(value).strip('[]'))}]" if _checked(value, 6, None) else value

@@ -20,7 +20,7 @@ from pushsalt.yamlio import YamlError, load_yaml
 
 
 class _PrintableDict(OrderedDict[Any, Any]):
-    """A mapping whose text is flow YAML: what {{ mapping }} prints in an SLS must be read back from there."""
+    """A mapping whose text is flow YAML, since the YAML renderer reads what {{ mapping }} prints in an SLS."""
 
     def __str__(self) -> str:
         return "{" + ", ".join(f"{key!r}: {_shown(value, str)}" for key, value in self.items()) + "}"
@@ -91,7 +91,7 @@ def dict_to_sls_yaml_params(value: Mapping[Any, Any], flow_style: bool = False) 
 @passes_undefined
 def to_xml(value: Any) -> Markup:
     """A mapping, or list of (tag, content) pairs, as indented XML; scalars within a mapping are attributes."""
-    from pushsalt.render.filters.toxml import indented  # seldom used, and ten modules of the standard library
+    from pushsalt.render.filters.toxml import indented  # rarely used; imports ten other modules
 
     return Markup(indented(value))
 
@@ -101,7 +101,7 @@ def to_xml(value: Any) -> Markup:
 
 @passes_undefined
 def from_yaml(value: Any) -> Any:
-    # an imported template is named in errors, so that they lead to the YAML file
+    # errors name an imported template, which is the YAML file to correct
     path = (value.__name__ if isinstance(value, TemplateModule) else None) or "<text>"
     text = str(value) if isinstance(value, TemplateModule) else value
     if isinstance(text, bytes):

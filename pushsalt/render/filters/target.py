@@ -1,7 +1,7 @@
 """Filters that read the state of a machine.
 
-In Salt that is the minion, which renders. Here templates are rendered on the controller, so these filters call
-functions of the target.
+In Salt the minion renders, and reads its own state. Here the controller renders, so these filters call functions of the
+target.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from jinja2.runtime import Context
 
 
 def _calls(function: str, *fixed: Any) -> Callable[..., Any]:
-    """A filter that is a call of ``function`` with the value first."""
+    """A filter that calls ``function`` with the value as its first argument."""
 
     @pass_context
     def call(context: Context, value: Any = None, *args: Any, **kwargs: Any) -> Any:

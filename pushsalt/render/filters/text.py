@@ -177,7 +177,7 @@ def to_uuid(value: str | bytes) -> str:
 
 
 def strftime(date: Any = None, format: str = "%Y-%m-%d") -> str:
-    """A datetime, or seconds since 1970 as number or text, in this format; the present time by default."""
+    """A datetime, or seconds since 1970 as number or text, in this format; by default the current time."""
     if date is None:
         moment = datetime.datetime.now()
     elif isinstance(date, datetime.datetime):

@@ -29,7 +29,7 @@ from pushsalt.render.source import Origin, OutputMap, StageText, Written, as_tex
 #: Compiled templates kept in memory.
 CODE_CACHE_SIZE: Final = 1024
 
-#: Stands between a template's URI and the digest of its text.
+#: Separator of a template's URI and the digest of its text.
 _VERSION: Final = "#"
 
 

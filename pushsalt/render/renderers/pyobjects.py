@@ -31,7 +31,7 @@ REQUISITES: Final = (*_BASES, *(f"{name}_in" for name in _BASES))
 
 
 class DuplicateState(Exception):
-    """A function was used twice with one ID."""
+    """A state function was used twice with the same ID."""
 
 
 class Registry:
@@ -83,7 +83,7 @@ class Extend:
 
 
 class Requisite:
-    """``Pkg('nginx')`` or ``Service('nginx', 'watch_in')``: an argument, or a block whose states get it."""
+    """``Pkg('nginx')`` or ``Service('nginx', 'watch_in')``: an argument, or a context whose states get it."""
 
     def __init__(self, registry: Registry, kind: str, module: str, sid: str) -> None:
         self.kind = kind
@@ -104,7 +104,7 @@ class Requisite:
 
 
 class State:
-    """``Pkg.installed('nginx', …)``; as a block, its states require it."""
+    """``Pkg.installed('nginx', …)``; as a context, the states in it require this one."""
 
     def __init__(
         self, registry: Registry, sid: str | Extend, module: str, function: str, kwargs: dict[str, Any]
@@ -174,7 +174,7 @@ def map_class(grains: Mapping[str, Any], salt: SaltFunctions) -> type:
 
 
 def _chosen(cls: Any, members: Mapping[str, Any], grains: Mapping[str, Any], salt: SaltFunctions) -> dict[str, Any]:
-    """The attributes of the inner classes that match these grains; later classes win; ``priority`` orders grains."""
+    """The merged attributes of inner classes that match these grains. Later classes win; ``priority`` orders grains."""
     found: list[tuple[str, Any, dict[str, Any]]] = []
     for name, inner in members.items():
         if not name.startswith("_") and inspect.isclass(inner):

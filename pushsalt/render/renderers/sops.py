@@ -24,7 +24,7 @@ plain_texts = PlainTexts()
 
 
 def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> str:
-    """The decrypted text. The values that were encrypted are added to the redactor; others are not."""
+    """The decrypted text. Values that were encrypted are added to the redactor."""
     context: RenderContext = kwargs["render_context"]
     content = as_content(data) if hasattr(data, "read") else data
     if isinstance(content, bytes):

@@ -196,9 +196,9 @@ def _require_in_order(data: High, memory: Memory) -> None:
             )
     extended = data.get("extend")
     for sid, _, args in _states(extended if isinstance(extended, dict) else {}):
-        for known, names in ((memory.extended_before, _BEFORE), (memory.extended_after, _AFTER)):
+        for extensions, names in ((memory.extended_before, _BEFORE), (memory.extended_after, _AFTER)):
             for _, state, other in _named(args, names):
-                known.setdefault(_tag(sid, state), []).append(_tag(other, state))
+                extensions.setdefault(_tag(sid, state), []).append(_tag(other, state))
     states = list(_states(data, _NO_STATES))
     after = {_tag(sid, function) for sid, function, _ in states}
     before: set[str] = set()
@@ -206,11 +206,11 @@ def _require_in_order(data: High, memory: Memory) -> None:
     for sid, function, args in states:
         tag = _tag(sid, function)
         after.discard(tag)
-        for names, known, wrong, where in (
+        for names, extensions, wrong, where in (
             (_BEFORE, memory.extended_before, after, "after"),
             (_AFTER, memory.extended_after, before, "before"),
         ):
-            required = [_tag(other, state) for _, state, other in _named(args, names)] + known.get(tag, [])
+            required = [_tag(other, state) for _, state, other in _named(args, names)] + extensions.get(tag, [])
             for other in required:
                 if other in wrong:
                     raise SourceError(f"State({tag}) can't {'/'.join(names)} a state({other}) defined {where} it!")
@@ -250,23 +250,23 @@ def _add_goal(data: High) -> None:
 # --- values ------------------------------------------------------------------------------------------------------
 
 
-def _remember(data: Mapping[str, Any], known: dict[str, Values], memory: Memory) -> None:
+def _remember(data: Mapping[str, Any], stored: dict[str, Values], memory: Memory) -> None:
     """Store the values of ``stateconf.set`` states; those in ``extend`` override the extended ones."""
     for sid, states in data.items():
         if not isinstance(states, dict):
             continue
-        if sid == "extend" and known is memory.values:
+        if sid == "extend" and stored is memory.values:
             _remember(states, memory.extending, memory)
             continue
         function = next((name for name in ("stateconf", STATE_FUNCTION) if name in states), None)
         if function is None:
             continue
-        values = known.setdefault(sid, Values())
+        values = stored.setdefault(sid, Values())
         for item in states[function] if isinstance(states[function], list) else ():
             if isinstance(item, dict) and item:
                 name, value = next(iter(item.items()))
                 values[name] = value
-        if known is memory.values and sid in memory.extending:
+        if stored is memory.values and sid in memory.extending:
             extending = memory.extending[sid]
             for requisite in _BEFORE:
                 if requisite in extending:

@@ -52,7 +52,7 @@ class _Code:
 
 @dataclass
 class _Block:
-    """A named part; the one without a name is the place of an extending template."""
+    """A named part. The block without a name is where the text of an extending template is inserted."""
 
     name: str | None
     parts: list[_Part] = field(default_factory=list)
@@ -60,7 +60,7 @@ class _Block:
 
 @dataclass
 class _Super:
-    """The place of the replaced block (``{{super}}``)."""
+    """Where the replaced block is inserted (``{{super}}``)."""
 
 
 _Part = _Code | _Block | _Super
@@ -121,7 +121,7 @@ def _parsed(text: str, path: str, read: Reader, depth: int) -> list[_Part]:
         content = tag.group(1).strip()
         word, _, rest = content.partition(" ")
         rest = rest.strip()
-        if rest.startswith("="):  # an assignment to a variable with the name of a keyword
+        if rest.startswith("="):  # an assignment to a variable that is named like a keyword of Wempy
             stack[-1].parts.extend(_statements(content, origin))
         elif word == "block":
             block = _Block(rest)

@@ -110,7 +110,7 @@ def _run(words: list[str], profile: Mapping[str, Any] | None, outside: Outside, 
 
 
 def _must(done: Completed, name: str) -> None:
-    """Raises Trouble when pass went wrong, with its words."""
+    """Raises Trouble, with the program's error text, if pass has failed."""
     if done.code == 0:
         return
     if done.code == 127 and b"pass" in done.err:

@@ -33,7 +33,7 @@ def set_(key: str, value: Any, service: str | None = None, profile: Mapping[str,
 
 
 def delete(key: str, service: str | None = None, profile: Mapping[str, Any] | None = None) -> Any:
-    """How many keys were deleted."""
+    """Delete a key; returns the number of deleted keys, 0 or 1."""
     return _asked(profile, "DEL", key)
 
 

@@ -80,14 +80,14 @@ def _filled(text: str, fields: Mapping[str, str], *, quote: bool = False) -> str
             raise Trouble(f"the key gives no {found.group(1)!r}", f"write …?{found.group(1)}=VALUE")
         given = fields[found.group(1)]
         if quote and given in ("", ".", ".."):
-            raise Trouble(f"{found.group(1)}={given} cannot stand in a URL", "give it another value")
+            raise Trouble(f"{found.group(1)}={given} is not allowed in a URL", "give it another value")
         return urllib.parse.quote(given, safe="") if quote else given
 
     return _NAME.sub(value, text)
 
 
 def _headers(url: str, entry: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    """The URL without its user and password, and the headers; those make one."""
+    """(URL without user and password, headers). The user and password become a header ``Authorization``."""
     headers = {"Accept": "application/json"}
     if entry.get("data") is not None:
         headers["Content-Type"] = "application/json"

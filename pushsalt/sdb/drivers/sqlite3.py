@@ -72,7 +72,7 @@ def _connected(profile: Mapping[str, Any] | None) -> Iterator[tuple[sqlite3.Conn
                 for statement in _statements(options, name):
                     try:
                         connection.execute(statement)
-                    except sqlite3.OperationalError:  # it is there already, or cannot be written
+                    except sqlite3.OperationalError:  # the table exists already, or the file is read-only
                         break
                 yield connection, table, options
         finally:

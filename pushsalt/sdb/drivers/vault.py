@@ -29,12 +29,12 @@ from pushsalt.sdb.http import Answer, checked, request, without_password
 
 __func_alias__ = {"set_": "set"}
 
-#: Seconds before the end of a token from which on it is not used any more.
+#: A token is not used in the last seconds before it expires.
 _MARGIN: Final = 10.0
 
-#: (server, namespace, mount, role, secret id) -> token, and when it ends
+#: (server, namespace, mount, role, secret id) -> (token, time when it expires)
 _tokens: dict[tuple[str, ...], tuple[str, float]] = {}
-#: (server, namespace) -> mounts of key/value engines, and the version of each
+#: (server, namespace) -> mount of a key/value engine -> its version
 _mounts: dict[tuple[str, str], dict[str, int]] = {}
 
 
@@ -93,7 +93,7 @@ class _Vault:
 
     @classmethod
     def of(cls, profile: Mapping[str, Any]) -> _Vault:
-        """Raises Trouble for options that cannot hold."""
+        """The server with the options of a profile. Raises Trouble for invalid options."""
         general = profile.get("vault")
         general = general if isinstance(general, Mapping) else {}
         places = (profile, profile.get("server"), general.get("server"), general)
@@ -127,7 +127,7 @@ class _Vault:
         return (dict(data), None) if isinstance(data, Mapping) else None
 
     def write(self, path: str, data: dict[str, Any], before: int | None) -> None:
-        """Write a secret. ``before``: the version to replace; Vault refuses if the present version differs."""
+        """Write a secret. ``before``: the version to replace; if the current one differs, Vault refuses."""
         mount, version = self._mount(path)
         body: dict[str, Any] = data
         if version == 2:
@@ -139,9 +139,9 @@ class _Vault:
         self._content(self._asked("DELETE", _at(path, mount, "data") if version == 2 else path), path)
 
     def _mount(self, path: str) -> tuple[str, int]:
-        """Where the engine of a path is mounted, and its version; 1 where Vault does not say."""
-        known = _mounts.setdefault((self.url, self.namespace), {})
-        for mount, version in known.items():
+        """(mount, version) of the engine of a path; the version is 1 if Vault does not tell it."""
+        mounts = _mounts.setdefault((self.url, self.namespace), {})
+        for mount, version in mounts.items():
             if f"{path}/".startswith(mount):
                 return mount, version
         answer = self._asked("GET", f"sys/internal/ui/mounts/{path}")
@@ -152,11 +152,11 @@ class _Vault:
         mount = str(data.get("path") or "")
         version = 2 if str((data.get("options") or {}).get("version")) == "2" else 1
         if mount and f"{path}/".startswith(mount):
-            known[mount] = version
+            mounts[mount] = version
         return mount, version
 
     def _content(self, answer: Answer, path: str) -> Mapping[str, Any]:
-        """The data of an answer that is one. Raises Trouble."""
+        """The data of a successful answer. Raises Trouble for any other."""
         if answer.status == 204:
             return {}
         try:
@@ -178,7 +178,7 @@ class _Vault:
     # the login -------------------------------------------------------------------------------------------------------
 
     def _asked(self, method: str, path: str, body: Any = None) -> Answer:
-        """Send a request; if an AppRole's token is not accepted any more, a new one is fetched, once."""
+        """Send a request. If an AppRole's token is no longer accepted, a new one is fetched, once."""
         answer = self._sent(method, path, body, self._token())
         if answer.status == 403 and self._is_approle and self._name in _tokens:
             del _tokens[self._name]
@@ -221,7 +221,7 @@ class _Vault:
             hint = exc.hint if exc.down else "are role_id and secret_id right, and still good?"
             raise Trouble(f"the login fails: {exc.message}", hint, down=True) from None
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise Trouble("the login gives no token", "is it a Vault server?", down=True) from None
+            raise Trouble("the login returned no token", "is it a Vault server?", down=True) from None
         return str(token), time.monotonic() + (max(lease - _MARGIN, lease / 2) if lease else 86400.0)
 
     def _sent(self, method: str, path: str, body: Any, token: str) -> Answer:

@@ -38,7 +38,7 @@ def _merged(profile: Mapping[str, Any]) -> Any:
     files = profile.get("files") or []
     files = [files] if isinstance(files, str) else list(files)
     how = {str(name): value for name, value in (profile.get("merge") or {}).items()}
-    if "merge_list" in how:  # Salt's page has it so, its function does not
+    if "merge_list" in how:  # Salt's documentation uses this name, its code does not
         how["merge_lists"] = how.pop("merge_list")
     found: Any = {}
     lacking = []

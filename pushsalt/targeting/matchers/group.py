@@ -1,4 +1,4 @@
-"""The ids in a group of the inventory. In an expression that is ``N@name``, where no nodegroup has the name."""
+"""The ids in a group of the inventory: ``N@name`` in an expression, unless a nodegroup has the name."""
 
 from __future__ import annotations
 

@@ -20,6 +20,6 @@ def _split(expr: str) -> frozenset[str]:
 
 
 def match(expr: Any, value: Any) -> bool:
-    if isinstance(expr, str) and "," in value:  # an id that looks like several
+    if isinstance(expr, str) and "," in value:  # the id itself contains a comma
         return f",{value}," in f",{expr},"
     return bool(value) and value in split(expr)

@@ -1,4 +1,4 @@
-"""The very value of a pillar key, without wildcards. Salt: salt.matchers.pillar_exact_match."""
+"""The exact value of a pillar key, without wildcards. Salt: salt.matchers.pillar_exact_match."""
 
 from __future__ import annotations
 

@@ -396,7 +396,7 @@ def test_links_of_others_are_not_followed(bed: Bed, kind: str) -> None:
 
 
 def test_our_own_links_are_followed(bed: Bed) -> None:
-    """As by tar and zip, if no other user can change it."""
+    """As tar and zip do, if no other user can change the link."""
     bed.out.mkdir()
     (bed.folder / "elsewhere").mkdir()
     (bed.out / "d").symlink_to("../elsewhere")

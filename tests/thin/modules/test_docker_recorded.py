@@ -20,10 +20,10 @@ def engine(argv: list[str], **kwargs: Any) -> dict[str, Any]:
     """``cmd.run_all`` of a docker that answers only recorded commands."""
     words = argv[1:]
     if words[:2] == ["container", "inspect"]:
-        known = {key: about for name, about in CONTAINERS.items() for key in (name, about["Id"])}
-        if not all(word in known for word in words[2:]):
+        containers = {key: about for name, about in CONTAINERS.items() for key in (name, about["Id"])}
+        if not all(word in containers for word in words[2:]):
             return {"retcode": 1, "stdout": "[]", "stderr": f"Error: No such container: {words[2]}", "pid": 1}
-        out = json.dumps([known[word] for word in words[2:]])
+        out = json.dumps([containers[word] for word in words[2:]])
     elif words[1:2] == ["prune"]:
         out = TOLD["prune"][words[0]]
     elif words[0] == "ps" and "{{.Names}}" in words:

@@ -35,9 +35,9 @@ def bed(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     kmod = bed.loaders.modules["kmod.load"].__globals__
     monkeypatch.setitem(kmod, "_kept", lambda: bed.path("modules"))
-    known = ["bad", "bonding", "busy", "kvm", "snd", "snd_pcm", "snd_timer"]
-    monkeypatch.setitem(kmod, "available", lambda: known)
-    monkeypatch.setitem(bed.loaders.modules._functions, "kmod.available", lambda: known)
+    available = ["bad", "bonding", "busy", "kvm", "snd", "snd_pcm", "snd_timer"]
+    monkeypatch.setitem(kmod, "available", lambda: available)
+    monkeypatch.setitem(bed.loaders.modules._functions, "kmod.available", lambda: available)
     yield bed
     link.connect(before)
 

@@ -61,17 +61,17 @@ def test_interfaces_are_those_that_ip_shows():
     found = interfaces.table()
     assert list(found) == [link["ifname"] for link in shown]
     for link in shown:
-        here = found[link["ifname"]]
-        assert here["up"] == ("UP" in link["flags"])
+        listed = found[link["ifname"]]
+        assert listed["up"] == ("UP" in link["flags"])
         plain = [each for each in link["addr_info"] if not each.get("secondary") and "address" not in each]
         assert [
             (each["local"], interfaces.netmask(each["prefixlen"]), each.get("broadcast"), each["label"])
             for each in plain
             if each["family"] == "inet"
-        ] == [(each["address"], each["netmask"], each["broadcast"], each["label"]) for each in here.get("inet", [])]
+        ] == [(each["address"], each["netmask"], each["broadcast"], each["label"]) for each in listed.get("inet", [])]
         assert [
             (each["local"], str(each["prefixlen"]), each["scope"]) for each in plain if each["family"] == "inet6"
-        ] == [(each["address"], each["prefixlen"], each["scope"]) for each in here.get("inet6", [])]
+        ] == [(each["address"], each["prefixlen"], each["scope"]) for each in listed.get("inet6", [])]
 
 
 @pytest.mark.parametrize(

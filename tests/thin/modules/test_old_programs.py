@@ -194,7 +194,7 @@ def test_one_that_talks_on_does_not_either():
 
 
 def test_what_another_passes_on_of_its_output_is_there(monkeypatch):
-    """For ``exec > >(tee log)``, for example: the other process ends a moment later."""
+    """With ``exec > >(tee log)``, for example, the other process ends a moment later."""
     monkeypatch.setattr(process, "LOOK", 0.001)
     monkeypatch.setattr(process, "QUIET", 30, raising=False)
     done = process.run(["/bin/sh", "-c", "(while kill -0 $$; do sleep 0.05; done; echo last) 2>/dev/null & sleep 0.1"])

@@ -170,14 +170,14 @@ def test_detached_and_inline(home: Path, verify: Callable[..., Any], tmp_path: P
 def test_who_has_signed(
     home: Path, verify: Callable[..., Any], file: str, some: list[str], every: list[str], res: bool
 ) -> None:
-    known = prints(home)
+    fingerprints = prints(home)
     ret = verify(
         "gpg",
         filename=str(home / "text"),
         signature=str(home / file),
         gnupghome=str(home),
-        signed_by_any=[known[name] for name in some],
-        signed_by_all=[known[name] for name in every],
+        signed_by_any=[fingerprints[name] for name in some],
+        signed_by_all=[fingerprints[name] for name in every],
     )
     assert ret["res"] is res
     assert {one["username"] for one in ret["signatures"]} >= {"ann@example.org"}

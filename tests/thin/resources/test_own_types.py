@@ -130,7 +130,7 @@ def test_a_session_of_a_broken_type_says_so(bed, text, words) -> None:
     assert re.search(words, ready["message"])
 
 
-def test_states_are_known_by_type(bed) -> None:
+def test_states_depend_on_the_type(bed) -> None:
     bed.write({**bed.FULL_TYPE, **bed.BOX, "dummy/states/pkg.py": "def kept(name, how):\n    return {}\n"})
     custom = bed.custom
     plain = StateFunctions(custom, resource="full")

@@ -53,9 +53,9 @@ def test_passwords_are_no_arguments(root):
         'exec /usr/bin/mariadb "$@"\\n\' > /usr/local/bin/mariadb; chmod +x /usr/local/bin/mariadb'
     )
     user = {"name": "otto", "host": "localhost", "password": "hidden-one"}
-    known = {"connection_user": "otto", "connection_pass": "hidden-one"}
+    connection = {"connection_user": "otto", "connection_pass": "hidden-one"}
     asked = [{"state": "mysql_user.present", "args": user}, {"call": "mysql.query", "args": ["mysql", "select 1"]}]
-    asked[1]["kwargs"] = known
+    asked[1]["kwargs"] = connection
     came = root.take(asked)
     seen = root.shell("cat /tmp/seen; rm /tmp/seen /usr/local/bin/mariadb")
     assert came[0]["result"] is True

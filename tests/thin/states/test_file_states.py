@@ -165,12 +165,12 @@ def test_edits_keep_hard_links(bed):
 
 
 def test_the_first_existing_source_wins_with_its_own_hash(bed):
-    here = bed.file("here", "text\n")
+    existing = bed.file("here", "text\n")
     path = bed.path("f")
-    ret = bed.state("managed", name=path, source=["salt://none", {here: "md5=" + "0" * 32}, "salt://later"])
+    ret = bed.state("managed", name=path, source=["salt://none", {existing: "md5=" + "0" * 32}, "salt://later"])
     assert ret["result"] is False
     assert ret["comment"].startswith(f"Specified md5 checksum for {path} ({'0' * 32}) does not match actual checksum")
-    assert f" of {here}. " in ret["comment"]
+    assert f" of {existing}. " in ret["comment"]
     assert not os.path.exists(path)
 
 
@@ -179,10 +179,10 @@ def test_a_list_of_hashes_is_searched_for_the_name(bed, kind):
     import hashlib
 
     data = b"payload"
-    here = bed.file("here.bin", data)
+    source = bed.file("here.bin", data)
     digest = hashlib.new(kind, data).hexdigest()
     sums = bed.source("SUMS", f"{'0' * len(digest)}  other\n{digest}  f\n")
-    ret = bed.state("managed", name=bed.path("f"), source=here, source_hash=sums)
+    ret = bed.state("managed", name=bed.path("f"), source=source, source_hash=sums)
     assert ret["result"] is True, ret
 
 

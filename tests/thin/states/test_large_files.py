@@ -173,7 +173,7 @@ def test_a_file_that_is_cut_short_meanwhile_is_an_error(bed: Any, monkeypatch: p
     monkeypatch.setattr(edit.Substitution, "measured", lambda self, data: cutting(data))
     Path(path).write_bytes(b"line\n" * 100_000)
     ret = bed.state("replace", name=path, pattern="line", repl="x")
-    assert ret["result"] is False and "Unable to open file" in ret["comment"] and "cut short" in ret["comment"]
+    assert ret["result"] is False and "Unable to open file" in ret["comment"] and "truncated" in ret["comment"]
 
 
 def test_a_replacement_that_breaks_off_leaves_the_file(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import os
 
+from thin import detail
 from thin.exceptions import CommandExecutionError
 
 FORMATS = ("tar", "rar", "zip")
@@ -148,10 +149,12 @@ class Source(object):
                 "Archive %s existing source sum is the same as the expected one and skip_files_list_verify argument "
                 "was set to True. Extraction is not needed"
             )
+            detail.same()
             raise Done(None if self.opts["test"] else True, words % self.shown)
         if self.local:
             self.cached = self.match
         elif self.opts["test"]:
+            detail.unsure("an archive that is not here is not fetched")
             words = "Archive %s would be cached (if necessary) and checked to discover if extraction is needed"
             raise Done(None, words % self.shown)
         else:

@@ -1,4 +1,4 @@
-"""What a job changes is kept, whatever happens meanwhile; notes and copies may be damaged."""
+"""Backups of the files that a job changes: complete after faults; damaged notes and copies are detected."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_what_cannot_be_kept_is_not_changed(cache: str, top: Path, monkeypatch: 
 
 @pytest.mark.parametrize("cut", range(1, 400, 23))
 def test_notes_that_were_cut_off(cache: str, top: Path, cut: int) -> None:
-    """Whatever is left of the notes: no error, and what is put back is what was there."""
+    """With any part of the notes: no error, and restored files have their former content."""
     (top / "file").write_bytes(b"old\n")
     with keeper(cache).of("s"):
         atomic.write(str(top / "file"), b"new\n")
@@ -151,7 +151,7 @@ def test_notes_that_were_cut_off(cache: str, top: Path, cut: int) -> None:
     path.write_bytes(path.read_bytes()[:-cut])
     found = undo.run(cache, JID)
     if found and found["files"]:
-        # what the job left is not known, so it may be somebody else's
+        # the state after the job is not recorded, so the file may belong to somebody else
         assert [(each["action"], each["result"]) for each in found["files"]] == [("write", False)]
         assert undo.run(cache, JID, accept_drift=True) is not None
         assert (top / "file").read_bytes() == b"old\n"

@@ -137,8 +137,8 @@ def test_files_are_changed_through_the_library_alone() -> None:
             used.update(marked[:1])
             if not marked:
                 wrong.append(f"{path.relative_to(ROOT)}:{number}: {words}")
-        marks = {number for number, line in enumerate(lines, 1) if MARK.search(line)}
-        needless += [f"{path.relative_to(ROOT)}:{number}: nothing to excuse" for number in sorted(marks - used)]
+        excused = {number for number, line in enumerate(lines, 1) if MARK.search(line)}
+        needless += [f"{path.relative_to(ROOT)}:{number}: nothing to excuse" for number in sorted(excused - used)]
     assert not wrong + needless, "\n".join(wrong + needless)
 
 

@@ -346,8 +346,8 @@ def test_no_file_of_the_user_that_is_copied_runs_as_root(arena: Arena, there: st
             return str(tree.same("d/program"))
         if not part:
             return str(tree.file("d/program", 0o755, lambda: wanted))
-        with tree.at("d/program") as place, place.sibling("part") as beside:
-            descriptor = beside.open(os.O_RDWR | os.O_CREAT, 0o600)
+        with tree.at("d/program") as place, place.sibling("part") as part_file:
+            descriptor = part_file.open(os.O_RDWR | os.O_CREAT, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(wanted)
                 written = os.fstat(descriptor)

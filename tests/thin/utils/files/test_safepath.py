@@ -135,10 +135,10 @@ def test_a_path_through_a_folder_of_another_user_is_used(place: Path) -> None:
 
 def test_a_link_is_not_followed_unless_asked(place: Path) -> None:
     os.symlink("canary", place / "link")
-    with safepath.at(place / "link") as here, pytest.raises(safepath.Refused, match="may not be followed here"):
-        here.open(os.O_RDONLY)
+    with safepath.at(place / "link") as opened, pytest.raises(safepath.Refused, match="may not be followed here"):
+        opened.open(os.O_RDONLY)
     safepath.chown(place / "link", os.geteuid(), os.getegid())
-    with safepath.at(place / "link") as here, here.pin() as pinned, pytest.raises(safepath.Refused):
+    with safepath.at(place / "link") as opened, opened.pin() as pinned, pytest.raises(safepath.Refused):
         pinned.chmod(0o777)
     safepath.unlink(place / "link")
     assert sorted(os.listdir(place)) == ["canary", "outside", "theirs"]
@@ -223,8 +223,8 @@ def test_below_a_folder_no_link_is_followed_whoever_made_it(place: Path) -> None
     for path, words in (("up/canary", "is a link"), ("../canary", "leads out"), ("/etc/passwd", "leads out")):
         with pytest.raises(safepath.Refused, match=words):
             safepath.at(path, below=place / "outside").close()
-    with safepath.at("new", below=place / "outside") as here:
-        here.mkdir()
+    with safepath.at("new", below=place / "outside") as opened:
+        opened.mkdir()
     assert (place / "outside/new").is_dir()
 
 
@@ -232,19 +232,19 @@ def test_below_a_folder_no_link_is_followed_whoever_made_it(place: Path) -> None
 
 
 def test_the_folder_stays_the_one_that_was_opened(place: Path) -> None:
-    with safepath.at(place / "outside/file") as here:
+    with safepath.at(place / "outside/file") as opened:
         os.rename(place / "outside", place / "moved")
         os.symlink(place / "theirs", place / "outside")
-        descriptor, temporary = here.temporary()
+        descriptor, temporary = opened.temporary()
         os.close(descriptor)
-        here.take(temporary)
+        opened.take(temporary)
     assert os.listdir(place / "moved") == ["file"] and os.listdir(place / "theirs") == []
 
 
 def test_a_pinned_file_stays_the_one_that_was_seen(place: Path) -> None:
     path = place / "outside/file"
     path.write_text("x")
-    with safepath.at(path) as here, here.pin() as pinned:
+    with safepath.at(path) as opened, opened.pin() as pinned:
         os.rename(path, place / "outside/other")
         os.symlink(place / "canary", path)
         pinned.chmod(0o604)

@@ -1,0 +1,258 @@
+"""Measures kept sessions beside connections that a bare asyncssh program keeps: ``python benchmarks/kept.py``.
+
+``commands``: ``cmd.run hostname`` on 100 loopback servers (at most 2.5 times the floor). ``states``: 50 unchanged
+``file.managed`` on 8 of them (at most 4 times). ``distance``: the second ``apply`` of these states on one target with a
+round trip of 200 ms (at most 0.9 s). ``memory``: of a broker, without connections and with 100.
+
+The floor has its connections and its Python from before the measurement, and only runs one command on each:
+``hostname`` for ``commands``, else a Python that calls ``os.stat`` on the same 50 files. Of pushsalt the whole process
+is measured, from start to exit. Both take turns. The first rounds are not counted: they begin the session, and load on
+the targets what later ones find there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+
+import asyncssh  # noqa: E402
+import contenders  # noqa: E402
+import yaml  # noqa: E402
+from fleet import Fleet, sshd_fleet  # noqa: E402
+
+from pushsalt.demo import sshd  # noqa: E402
+
+SECTIONS = ("commands", "states", "distance", "memory")
+ROUND_TRIP = 0.2
+#: Rounds that are not counted.
+BEFORE = 3
+FILES = contenders.FILES
+
+
+class Kept:
+    """pushsalt with a kept session, for the targets of a fleet."""
+
+    def __init__(self, fleet: Fleet, folder: Path) -> None:
+        self.fleet = fleet
+        self.env = {**contenders.environment(fleet.home), "XDG_RUNTIME_DIR": str(folder)}
+        self.place = fleet.work / "managed"
+        self._folder = folder / "pushsalt"
+        roots = fleet.work / "salt"
+        (roots / "files").mkdir(parents=True)
+        high = {}
+        for number in range(FILES):
+            (roots / "files" / f"{number:02}.conf").write_text(f"# file {number}\n" + "setting = value\n" * 20)
+            given = {"source": f"salt://files/{number:02}.conf", "mode": "0644", "makedirs": True}
+            high[str(self.place / f"{number:02}.conf")] = {"file.managed": [{name: given[name]} for name in given]}
+        (roots / "bench.sls").write_text(yaml.safe_dump(high, sort_keys=False))
+        (fleet.work / "kept.yaml").write_text(yaml.safe_dump({"file_roots": {"base": [str(roots)]}, "session": "10m"}))
+
+    async def run(self, *words: str, inventory: Path | None = None) -> tuple[float, str]:
+        """Seconds of a whole command, and its output. Raises RuntimeError when it fails."""
+        given = ["-i", inventory or self.fleet.native, "-c", self.fleet.work / "kept.yaml"]
+        argv = [*contenders.PUSHSALT, *given, "--cache-dir", self.fleet.work / "cache", *words, "--out", "json"]
+        began = time.perf_counter()
+        process = await asyncio.create_subprocess_exec(
+            *map(str, argv), env=self.env, cwd=self.fleet.home, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        out, err = await process.communicate()
+        took = time.perf_counter() - began
+        if process.returncode:
+            raise RuntimeError(f"{words}: status {process.returncode}: {out.decode()[-500:]} {err.decode()[-500:]}")
+        return took, out.decode()
+
+    def pids(self) -> list[int]:
+        """The broker's process."""
+        return [int(json.loads(path.read_text())["pid"]) for path in self._folder.glob("*.json")]
+
+    def memory(self) -> float:
+        """MiB of all processes of the broker; a page that several share is divided between them (PSS)."""
+        (broker,) = self.pids()
+        inner = Path(f"/proc/{broker}/task/{broker}/children").read_text().split()
+        found = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in (str(broker), *inner)]
+        return sum(int(text.partition("\nPss:")[2].split()[0]) for text in found) / 1024
+
+    def end(self) -> None:
+        for pid in self.pids():
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGTERM)
+
+
+@contextlib.contextmanager
+def keeping(fleet: Fleet) -> Iterator[Kept]:
+    folder = Path(tempfile.mkdtemp(prefix="ps-"))  # a socket's path is short
+    kept = Kept(fleet, folder)
+    try:
+        yield kept
+    finally:
+        kept.end()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Floor:
+    """Connections of a bare asyncssh program, open from before the measurement."""
+
+    def __init__(self, connections: Sequence[asyncssh.SSHClientConnection]) -> None:
+        self.connections = connections
+
+    async def run(self, command: str) -> tuple[float, list[str]]:
+        """Seconds for one command on each connection, all at once, and its outputs."""
+        began = time.perf_counter()
+        done = await asyncio.gather(*(each.run(command, check=True) for each in self.connections))
+        return time.perf_counter() - began, [str(each.stdout).strip() for each in done]
+
+
+@contextlib.asynccontextmanager
+async def floor(fleet: Fleet, ports: Sequence[int] = ()) -> AsyncIterator[Floor]:
+    async with contextlib.AsyncExitStack() as stack:
+        connections = []
+        for number, host in enumerate(fleet.hosts):
+            port = ports[number] if ports else host.port
+            connection = asyncssh.connect(
+                host.host,
+                port,
+                username=host.user,
+                client_keys=[str(fleet.key)],
+                known_hosts=None,  # on loopback, of servers that we have started
+                config=None,
+                agent_path=None,
+            )
+            connections.append(await stack.enter_async_context(connection))
+        yield Floor(connections)
+
+
+class Figures:
+    """Seconds of each round, by section and contender."""
+
+    def __init__(self) -> None:
+        self.runs: dict[str, dict[str, list[float]]] = {}
+
+    def add(self, section: str, name: str, seconds: float) -> None:
+        self.runs.setdefault(section, {}).setdefault(name, []).append(round(seconds, 4))
+
+    def table(self) -> str:
+        lines = ["| section | floor | pushsalt, session kept | |", "|---|---|---|---|"]
+        for section, found in self.runs.items():
+            least, ours = (statistics.median(found[name]) for name in ("floor", "pushsalt"))
+            lines.append(f"| {section} | {least:.3f} s | {ours:.3f} s | {ours / least:.2f} |")
+        return "\n".join(lines)
+
+
+async def commands(figures: Figures, options: argparse.Namespace, work: Path) -> None:
+    name = os.uname().nodename
+    with sshd_fleet(options.targets, work) as fleet, keeping(fleet) as kept:
+        async with floor(fleet) as bare:
+            for number in range(options.rounds + BEFORE):
+                least, texts = await bare.run("hostname")
+                ours, out = await kept.run("run", "*", "cmd.run", "hostname", "--concurrency", str(options.targets))
+                assert texts == [name] * len(fleet) and out.count(f'"{name}"') == len(fleet), out
+                _note(figures, f"commands {len(fleet)}", number, least, ours)
+
+
+async def states(figures: Figures, options: argparse.Namespace, work: Path) -> None:
+    with sshd_fleet(options.machines, work) as fleet, keeping(fleet) as kept:
+        await kept.run("apply", "t1", "bench")
+        async with floor(fleet) as bare:
+            for number in range(options.rounds + BEFORE):
+                least, texts = await bare.run(_stat(kept.place))
+                ours, out = await kept.run("apply", "*", "bench")
+                assert texts == [str(FILES)] * len(fleet)
+                assert out.count('"changes": {}') == FILES * len(fleet), out[-2000:]
+                _note(figures, f"states {len(fleet)}", number, least, ours)
+
+
+async def distance(figures: Figures, options: argparse.Namespace, work: Path) -> None:
+    with sshd_fleet(1, work) as fleet, keeping(fleet) as kept, far(fleet) as (inventory, port):
+        async with floor(fleet, [port]) as bare:
+            for number in range(options.rounds + BEFORE):
+                least, _ = await bare.run(_stat(kept.place) if number else "true")
+                ours, out = await kept.run("apply", "t1", "bench", inventory=inventory)
+                assert out.count('"result": true') == FILES, out[-2000:]
+                _note(figures, f"distance {ROUND_TRIP * 1000:.0f} ms", number, least, ours)
+
+
+async def memory(figures: Figures, options: argparse.Namespace, work: Path) -> None:
+    with sshd_fleet(options.targets, work) as fleet, keeping(fleet) as kept:
+        await kept.run("session", "start")
+        await asyncio.sleep(2)  # until its starter has loaded all
+        print(f"  memory: {kept.memory():.0f} MiB without connections", flush=True)
+        for _ in range(3):
+            await kept.run("apply", "*", "bench")
+        await asyncio.sleep(1)
+        print(f"  memory: {kept.memory():.0f} MiB with {len(fleet)} connections", flush=True)
+
+
+@contextlib.contextmanager
+def far(fleet: Fleet) -> Iterator[tuple[Path, int]]:
+    """An inventory with the first target a long way off, and its port there."""
+    words = [sys.executable, HERE / "distance.py", str(ROUND_TRIP), str(fleet.hosts[0].port)]
+    process = subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        port = int(process.stdout.readline())
+        found: dict[str, Any] = yaml.safe_load(fleet.native.read_text())
+        id = fleet.hosts[0].id
+        found["hosts"] = {id: {**found["hosts"][id], "port": port}}
+        path = fleet.work / "far.yaml"
+        path.write_text(yaml.safe_dump(found))
+        known = fleet.known_hosts.read_text()
+        with fleet.known_hosts.open("a") as stream:
+            stream.write(known.replace(f":{fleet.hosts[0].port} ", f":{port} "))
+        yield path, port
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _stat(place: Path) -> str:
+    names = f'f"{place}/{{n:02}}.conf"'
+    return f"python3 -I -S -c 'import os; print(sum(os.stat({names}).st_size > 0 for n in range({FILES})))'"
+
+
+def _note(figures: Figures, section: str, number: int, least: float, ours: float) -> None:
+    counts = number >= BEFORE
+    print(f"  {section}: floor {least:.3f} s, pushsalt {ours:.3f} s{'' if counts else ' (not counted)'}", flush=True)
+    if counts:
+        figures.add(section, "floor", least)
+        figures.add(section, "pushsalt", ours)
+
+
+async def main(options: argparse.Namespace) -> None:
+    if reason := sshd.missing():
+        sys.exit(reason)
+    figures = Figures()
+    with tempfile.TemporaryDirectory(prefix="pushsalt-kept-") as folder:
+        for section in options.section or SECTIONS:
+            work = {"commands": commands, "states": states, "distance": distance, "memory": memory}[section]
+            await work(figures, options, Path(folder) / section)
+    if figures.runs:
+        print(figures.table())
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], help=f"some of: {', '.join(SECTIONS)}")
+    parser.add_argument("--rounds", type=int, default=9, help="rounds that count (default: %(default)s)")
+    parser.add_argument("--targets", type=int, default=100, help="targets of commands (default: %(default)s)")
+    parser.add_argument("--machines", type=int, default=8, help="targets of states (default: %(default)s)")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(_options()))

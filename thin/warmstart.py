@@ -1,0 +1,117 @@
+"""The beginning of the first stage: finds the stored runtime, and executes ``thin/boot.py``.
+
+The controller sends this text, without its comments, as the first bytes on stdin, and then a call of ``begin`` with the
+session's parameters and the texts of ``thin/boot.py`` and ``thin/coldstart.py``; see pushsalt.bundle.shim. It is
+compiled on every start, so it contains only what is needed to find the compiled ``thin.boot``. While it runs, all
+imports of ``thin.warmstart`` and ``thin.boot`` get this module.
+
+Nothing that was not verified is ever executed:
+
+- the archive ``thin-SHA256.tar`` is verified by its SHA-256, which the controller sends;
+- the image ``thin-SHA256-PYTHON-KEYID.img`` (compiled code, see thin.store) is verified by an HMAC with a key that is
+  never on this disk. The image also records the state of the archive file when that was verified, so that a warm start
+  need not read the archive.
+"""
+
+import marshal
+import os
+import sys
+
+try:
+    if sys.version_info >= (3, 12):
+        from _sha2 import sha256
+    else:
+        from _sha256 import sha256  # importing hashlib would load OpenSSL
+except ImportError:
+    from hashlib import sha256
+
+FRAME_LIMIT = 64 * 1024 * 1024
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def mac(key, data):
+    """HMAC-SHA256 with a key of up to 64 bytes (the hmac module would import hashlib)."""
+    key = key.ljust(64, b"\0")
+    inner = sha256(bytes(byte ^ 0x36 for byte in key) + data).digest()
+    return sha256(bytes(byte ^ 0x5C for byte in key) + inner).digest()
+
+
+def private(path, dir_fd=None):
+    """A descriptor of an existing folder: no link, this user's, not writable by others. Raises OSError."""
+    fd = os.open(path, DIRECTORY, dir_fd=dir_fd)
+    found = os.fstat(fd)
+    if found.st_uid != os.geteuid() or found.st_mode & 0o22:
+        os.close(fd)
+        raise PermissionError(1, "it belongs to another user, or others can write to it", path)
+    return fd
+
+
+def read(name, dir_fd, limit):
+    """The bytes of a regular file that belongs to this user, or None."""
+    try:
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=dir_fd)
+    except OSError:
+        return None
+    try:
+        found = os.fstat(fd)
+        if found.st_mode & 0o170000 != 0o100000 or found.st_uid != os.geteuid() or found.st_size > limit:
+            return None
+        data = b""
+        while len(data) < found.st_size:
+            piece = os.read(fd, found.st_size - len(data))
+            if not piece:
+                return None
+            data = data + piece if data else piece
+        return data
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+
+
+def names(p):
+    """File names of the archive and of the image."""
+    return "thin-%s.tar" % p["sha"], "thin-%s-%s-%x-%s.img" % (
+        p["sha"],
+        sys.implementation.cache_tag,
+        sys.hexversion,
+        sha256(p["key"]).hexdigest()[:12],
+    )
+
+
+def read_image(name, dir_fd, key):
+    """(header, bytes) of the image when its MAC is right, else (None, None)."""
+    data = read(name, dir_fd, FRAME_LIMIT)
+    if data and data[:8] == b"PSIMAGE1":
+        end = 44 + int.from_bytes(data[40:44], "big")
+        if mac(key, data[44:end]) == data[8:40]:
+            return marshal.loads(data[44:end]), data  # noqa: S302
+    return None, None
+
+
+def body(data, entry):
+    """The code of a module in the image if its digest is correct, else None."""
+    _, at, length, digest = entry
+    found = data[at : at + length] if at else b""
+    return marshal.loads(found) if at and sha256(found).digest() == digest else None  # noqa: S302
+
+
+def begin(p, text, coldstart):
+    """Start the session; never returns.
+
+    ``p``: nonce, sha and size (of the archive; "" and 0 with what coldstart.choose needs), key, dir (the inventory's
+    thin_dir or ""), and the parameters of thin.__main__; ``text`` and ``coldstart``: ``thin/boot.py`` and
+    ``thin/coldstart.py``.
+    """
+    main = sys.modules["thin.warmstart"] = sys.modules["thin.boot"] = sys.modules["__main__"]
+    dir_fd, header, data, code = -1, None, None, None
+    try:
+        if not p["dir"]:
+            dir_fd = private(os.environ["HOME"] + "/.cache/pushsalt")
+            header, data = read_image(names(p)[1], dir_fd, p["key"])
+        if header is not None:
+            code = body(data, header["modules"]["thin.boot"])
+    except (KeyError, OSError):
+        pass
+    exec(code or compile(text, "thin/boot.py", "exec", 0, True), main.__dict__)  # noqa: S102
+    main.boot(p, coldstart, dir_fd, header, data)
