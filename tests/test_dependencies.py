@@ -10,7 +10,7 @@ from tests.beds.import_graph import import_graph
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "pyproject.toml").read_text()
 #: imports of tests without a distribution: test programs import each other, and real Salt runs in its own Python
-NONE = {"salt", "scripts", "tests"}
+NONE = {"psutil", "salt", "scripts", "tests"}
 #: modules whose distributions are not derived from their names if they are not installed
 DISTRIBUTIONS = {"git": "gitpython", "nacl": "pynacl", "yaml": "pyyaml", "tomli": "tomli"}
 DISTRIBUTIONS_OF = importlib.metadata.packages_distributions()

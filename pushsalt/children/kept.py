@@ -104,7 +104,7 @@ def main(descriptor: int, life: int) -> None:
     listener = socket.socket(fileno=descriptor)
     starter.begin()
     while True:
-        ready, _, _ = select.select([listener, life], [], [])
+        ready, _, _ = select.select([listener.fileno(), life], [], [])
         if life in ready:
             os._exit(0)
         _, descriptors, _, _ = socket.recv_fds(listener, 1, 3)
