@@ -12,7 +12,6 @@ changes on the target in between is found here: the message ``run`` of the look 
 Otherwise the state fails, and ends the run.
 """
 
-import json
 import os
 import stat
 
@@ -20,6 +19,7 @@ from thin import detail
 from thin.boot import sha256
 from thin.requisites import tag_of
 from thin.returns import masked, not_run
+from thin.utils.canonical import canonical
 
 STALE = (
     "Not run: what it would do is no longer what was planned, because this machine has changed since it was looked at. "
@@ -114,11 +114,7 @@ def _digest(low, ret, notes):
     if ret["result"] is None and not changes and "retry" not in low:  # it adds to the comment
         told.append(masked(ret["comment"]) if low.get("no_log") else ret["comment"])
     told += [notes.get("diffs"), notes.get("digests"), notes.get("needs")]
-    try:
-        text = json.dumps(told, sort_keys=True, default=repr)
-    except (TypeError, ValueError):  # keys of several types
-        text = repr(told)
-    return sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return sha256(canonical(told).encode("utf-8", "surrogatepass")).digest()
 
 
 def _places(names):

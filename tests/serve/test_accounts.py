@@ -34,6 +34,7 @@ def accounts(tmp_path, text, mode=0o600, permissions=("test.*",), **options):
         (f"anna:{BCRYPT.replace('$2b$', '$2y$')}", {"filetype": "htpasswd"}),
         (f"7|anna|x|{SHA}", {"hashtype": "sha512", "field_separator": "|", "username_field": 2, "password_field": 4}),
     ],
+    ids=["default", "plaintext", "sha512", "sha512, upper case", "bcrypt", "htpasswd", "fields"],
 )
 def test_a_password_is_right_or_wrong(tmp_path, line, options):
     found = accounts(tmp_path, f"other:x\n\nbroken\n{line}\n", **options)

@@ -19,10 +19,11 @@ lost why the content was not kept (a folder that is too large)
 ==== ==================================================================================================
 """
 
-import json
+import binascii
 import os
 import stat
 
+from thin import packing
 from thin.boot import read, sha256
 from thin.utils.files import atomic, backup, hashes, places, safepath
 
@@ -152,7 +153,7 @@ class Keeper(object):
         if not self._begun:
             lines = [{"salt": self._salt}] + lines
             atomic.makedirs(path, mode="0700")
-        data = "".join(json.dumps(line) + "\n" for line in lines).encode("ascii")
+        data = b"".join(binascii.b2a_base64(packing.packed(line)) for line in lines)
         with safepath.at(path) as place:
             descriptor = place.open(os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
@@ -203,7 +204,8 @@ def notes(cachedir, jid):
         return None
     held = {"salts": [], "paths": {}}
     try:
-        for line in map(json.loads, data.decode("ascii", "replace").split("\n")[:-1]):
+        for text in data.split(b"\n")[:-1]:
+            line = packing.unpacked(binascii.a2b_base64(text))
             if "salt" in line:
                 held["salts"].append(line["salt"])
                 continue
@@ -212,7 +214,7 @@ def notes(cachedir, jid):
                 entry["after"] = line["after"]
             else:
                 _add(entry, line)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, packing.Unusual):
         return None
     return held
 

@@ -1,9 +1,9 @@
 """Restores what ``thin.utils.files.keeping`` recorded of a job: first makes a plan, then runs it."""
 
-import json
 import os
 
 from thin.boot import sha256
+from thin.utils.canonical import canonical
 from thin.utils.files import atomic, diff, keeping, owner, safepath
 
 #: The maximum number of files whose diff is shown, and the maximum length of a diff.
@@ -36,8 +36,8 @@ def plan(cachedir, jid):
             files.append(_file(path, entry, len(files) < _SHOWN))
     removed = sorted((each for each in files if each["action"] == "remove"), key=_depth, reverse=True)
     files = removed + sorted((each for each in files if each["action"] != "remove"), key=_depth)
-    data = json.dumps(files, sort_keys=True).encode("utf-8")
-    return {"salts": held["salts"], "files": files, "key": sha256(data).hexdigest()}
+    key = sha256(canonical(files).encode("utf-8", "surrogatepass")).hexdigest()
+    return {"salts": held["salts"], "files": files, "key": key}
 
 
 def _depth(entry):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from binascii import b2a_base64
 from pathlib import Path
 
 import pytest
 
+from thin import packing
 from thin.utils.files import atomic, backup, keeping, places, safepath, undo
 
 JID = "20261126101500000000"
@@ -159,13 +161,16 @@ def test_notes_that_were_cut_off(cache: str, top: Path, cut: int) -> None:
         assert (top / "file").read_bytes() == b"new\n"
 
 
-@pytest.mark.parametrize("line", ["{}", "[]", "null", '{"path": 1}', '{"path": "/a", "before": {}}', "{"])
-def test_notes_of_another_shape(cache: str, top: Path, line: str) -> None:
+SHAPES = [{}, [], None, 5, {"path": 1}, {"path": "/a", "before": {}}]
+
+
+@pytest.mark.parametrize("line", [*(b2a_base64(packing.packed(value)) for value in SHAPES), b"{\n", b"\n"])
+def test_notes_of_another_shape(cache: str, top: Path, line: bytes) -> None:
     (top / "file").write_bytes(b"old\n")
     with keeper(cache).of("s"):
         atomic.write(str(top / "file"), b"new\n")
-    with open(keeping.notes_path(cache, JID), "a", encoding="utf-8") as notes:
-        notes.write(line + "\n")
+    with open(keeping.notes_path(cache, JID), "ab") as notes:
+        notes.write(line)
     assert undo.plan(cache, JID) is None
 
 
