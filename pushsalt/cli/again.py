@@ -9,12 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.cli import stdio
-from pushsalt.cli.client import Watcher, open_client
-from pushsalt.cli.job import say_jid, watched
+from pushsalt.cli.client import Watcher
+from pushsalt.cli.job import exit_code, opened, watched
 from pushsalt.cli.options import Given
 from pushsalt.cli.returns import Returns
 from pushsalt.errors import EXIT_NO_ANSWER, EXIT_OK, UsageError
-from pushsalt.log import DEFAULT_LEVEL
 from pushsalt.model import TargetReturn
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def rerun_failed(given: Given, words: list[str], kind: str) -> int:
         raise UsageError(
             "--rerun-failed takes a JID, or no argument", "targets, function and arguments are those of the job"
         )
-    client, watcher, options = _opened(given)
+    client, watcher, options = opened(given, stdio.TERMINAL.get())
     if words:
         kept = client.jobs.get(words[0])
     else:
@@ -46,24 +45,13 @@ def rerun_failed(given: Given, words: list[str], kind: str) -> int:
 
 def resume(given: Given, word: str) -> int:
     """Continue a job under its JID: its good returns stay, and it runs again on the ids without one."""
-    client, watcher, options = _opened(given)
+    client, watcher, options = opened(given, stdio.TERMINAL.get())
     kept = client.jobs.get(word)
     if kept.detail.get("kind") == "orchestrate":
         from pushsalt.cli.orchestrate import resume as go_on
 
         return go_on(given, kept.jid)
     return _again(given, client, watcher, options, kept, resumes=True)
-
-
-def _opened(given: Given) -> tuple[Client, Watcher, JobOptions]:
-    import sys
-
-    given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
-    watcher = Watcher()
-    client, level = open_client(given, stdio.TERMINAL.get(), watcher)
-    client.words = sys.argv[1:]
-    client.on_begin = partial(say_jid, given)
-    return client, watcher, given.job(level)
 
 
 def _last(client: Client, kind: str) -> KeptJob:
@@ -117,12 +105,12 @@ def _repeated(
     finally:
         again.unpin(client.project)
     returns.explain(work.results)
-    return work.exit_code
+    return exit_code(work, given)
 
 
 def wait(given: Given, word: str) -> int:
     """Wait for the end of a job, collect its returns that are stored on targets, and show all its returns."""
-    client, watcher, options = _opened(given)
+    client, watcher, options = opened(given, stdio.TERMINAL.get())
     kept = client.jobs.get(word)
     end = None if options.timeout is None else time.monotonic() + options.timeout
     while kept.state == "running" and not kept.is_left and (end is None or time.monotonic() < end):

@@ -26,7 +26,7 @@ from pushsalt.cli.client import Watcher, open_client
 from pushsalt.cli.options import state_output, state_verbose
 from pushsalt.cli.reports import reports
 from pushsalt.cli.returns import Document, Hides, Returns
-from pushsalt.errors import EXIT_CHANGES, EXIT_INTERRUPTED, EXIT_TERMINATED, TargetError, UsageError
+from pushsalt.errors import EXIT_CHANGES, EXIT_INTERRUPTED, EXIT_OK, EXIT_TERMINATED, TargetError, UsageError
 from pushsalt.log import DEFAULT_LEVEL
 from pushsalt.model import TargetReturn
 from pushsalt.programs import holds_this_thread
@@ -72,17 +72,7 @@ def run_job(
     returns.
     """
     selection = given.selection(target)
-    given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
-    state_output(given.state_output)
-    state_verbose(given.state_verbose)
-    observers = reports(given.values)
-    watcher = Watcher()
-    client, level = open_client(given, terminal, watcher)
-    client.words = sys.argv[1:]
-    client.on_begin = partial(say_jid, given)
-    if observers:
-        client.observers += observers
-    options = given.job(level)
+    client, watcher, options = opened(given, terminal)
     again = partial(_again, given, words, redact=client.redactor().text) if words else None
     returns = Returns(
         *(client, given, terminal),
@@ -97,7 +87,21 @@ def run_job(
     if returns.masked and hint and given.out != "quiet":
         stdio.print_error("", hint)
     returns.explain(work.results)
-    return _exit_code(work, bool(given.detailed_exitcode))
+    return exit_code(work, given)
+
+
+def opened(given: Given, terminal: stdio.Terminal) -> tuple[Client, Watcher, JobOptions]:
+    """A client that writes the requested reports, and the options of its job. Raises CommandError for invalid ones."""
+    given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
+    state_output(given.state_output)
+    state_verbose(given.state_verbose)
+    observers = reports(given.values)
+    watcher = Watcher()
+    client, level = open_client(given, terminal, watcher)
+    client.words = sys.argv[1:]
+    client.on_begin = partial(say_jid, given)
+    client.observers += observers
+    return client, watcher, given.job(level)
 
 
 def watched(
@@ -141,9 +145,10 @@ def say_jid(given: Given, jid: str) -> None:
             raise UsageError(f"--jid-file: {path}: {exc.strerror or exc}", hint=hint) from None
 
 
-def _exit_code(work: Work, detailed: bool) -> int:
-    code = work.exit_code
-    return EXIT_CHANGES if detailed and not code and any(each.changes for each in work.results.values()) else code
+def exit_code(work: Work, given: Given) -> int:
+    """The exit code of a job; with ``--detailed-exitcode`` EXIT_CHANGES if something changed and nothing failed."""
+    changed = given.detailed_exitcode and any(each.changes for each in work.results.values())
+    return work.exit_code or (EXIT_CHANGES if changed else EXIT_OK)
 
 
 def _again(

@@ -205,6 +205,18 @@ def test_rerun_failed_does_the_same_where_it_failed(project):
     assert sorted(third.data) == ["paper"], "here ended well the second time"
 
 
+def test_rerun_failed_writes_reports_and_has_detailed_exit_codes(project):
+    marker = project.folder / "marker"
+    project.write("salt/due.sls", f"fails:\n  cmd.run:\n    - name: test -e {marker}\n")
+    assert project.json("apply", "here", "due").code == 2
+    marker.write_text("")
+    paths = {name: project.folder / name for name in ("junit", "summary", "report")}
+    words = [word for name, path in paths.items() for word in (f"--{name}", str(path))]
+    assert project.json("apply", "--rerun-failed", "--detailed-exitcode", *words).code == 4
+    assert '<testsuite name="here"' in paths["junit"].read_text()
+    assert "here" in paths["summary"].read_text() and "<html" in paths["report"].read_text()
+
+
 def test_resume_goes_on_with_the_same_job(project):
     project.write("salt/due.sls", f"{project.folder}/go:\n  file.exists: []\n")
     assert project.json("apply", "here,there", "-L", "due", "--wait-lock", "60").code == 2
