@@ -78,7 +78,7 @@ def test_a_folder_that_others_can_write_to_is_refused(store, mode, caplog):
     assert again.get(NAME) is None
     again.put("cd" * 32, b"code")
     assert [path.name for path in store.path.iterdir()] == [NAME]
-    assert caplog.text.count("compiled templates are not kept") == 1 and "chmod 700" in caplog.text
+    assert caplog.text.count("compiled templates are not cached") == 1 and "chmod 700" in caplog.text
 
 
 def test_a_link_is_refused(store, caplog):
@@ -86,7 +86,7 @@ def test_a_link_is_refused(store, caplog):
     link = store.path.with_name("link")
     link.symlink_to(store.path)
     assert TemplateStore(link).get(NAME) is None
-    assert "is no folder" in caplog.text
+    assert "is not a folder" in caplog.text
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")

@@ -54,6 +54,6 @@ def test_off_a_terminal_there_is_a_line_now_and_then(
     result = invoke("run", "--out", "json", "*", "test.ping")  # type: ignore[operator]
     lines = result.err.splitlines()
     assert lines and all(line.startswith("pushsalt: run test.ping  ") for line in lines)
-    assert any("1/2 targets done" in line and "at work: web2 (connect)" in line for line in lines)
+    assert any("1/2 targets done" in line and "running: web2 (connect)" in line for line in lines)
     quiet = invoke("run", "--out", "quiet", "*", "test.ping")  # type: ignore[operator]
     assert quiet.err == ""

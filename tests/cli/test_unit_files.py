@@ -14,7 +14,10 @@ UNITS = Path(__file__).resolve().parents[2] / "docs" / "units"
 OWN = re.compile(r"^(User|WorkingDirectory|ExecStart)=.*$", re.MULTILINE)
 
 
-@pytest.mark.parametrize("what, words", [("react", []), ("watch", ["*", "--every", "10m", "--metrics", ":9650"])])
+COMMANDS = {"react": [], "serve": [], "watch": ["*", "--every", "10m", "--metrics", ":9650"]}
+
+
+@pytest.mark.parametrize("what, words", COMMANDS.items())
 def test_the_shipped_file_is_what_is_printed(tmp_path, what, words):
     printed = Project(tmp_path, {"web1": {"transport": "local"}}).run(what, *words, "--unit").out
     shipped = (UNITS / f"pushsalt-{what}.service").read_text()
@@ -24,4 +27,4 @@ def test_the_shipped_file_is_what_is_printed(tmp_path, what, words):
 
 
 def test_all_shipped_files_are_compared():
-    assert {path.name for path in UNITS.iterdir()} == {"pushsalt-react.service", "pushsalt-watch.service"}
+    assert {path.name for path in UNITS.iterdir()} == {f"pushsalt-{what}.service" for what in COMMANDS}

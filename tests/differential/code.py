@@ -14,7 +14,7 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
-from pushsalt.bundle import pack
+from pushsalt.bundle import contents, pack
 from tests.differential.casefiles import Case
 from thin import runtime
 
@@ -81,7 +81,7 @@ def _there(kind: str, stem: str) -> bool:
 
 @functools.cache
 def _imports(file: str) -> set[str]:
-    return {name for name in pack.imports(_text(file)) if (pack.THIN.parent / name).is_file()}
+    return {name for name in contents.imports(_text(file)) if (pack.THIN.parent / name).is_file()}
 
 
 @functools.cache

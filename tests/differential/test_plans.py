@@ -22,6 +22,7 @@ from tests.differential.sidebyside import SetupError
 pytestmark = [
     pytest.mark.machines,
     pytest.mark.slow,
+    pytest.mark.optional,
     pytest.mark.skipif(bool(missing()), reason=missing() or "-"),
     pytest.mark.skipif(not os.environ.get("PLAN"), reason="takes an hour: PLAN=1 make differential-states"),
 ]
