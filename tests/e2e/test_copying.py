@@ -246,7 +246,7 @@ def test_owner(bed: SshdBed, project: Make, site: Path) -> None:
         (("~no-such-user/x", "t1:b"), "no home of a user"),
         (("t1:a", "~no-such-user/x"), "no home of a user"),
         (("t1:a", "b", "--mode", "rw"), "no mode"),
-        (("t1:a", "b", "--max-size", "much"), "no size"),
+        (("t1:a", "b", "--max-size", "much"), "not a size"),
         (("t1:a", "b", "--owner", "no-such-user"), "no-such-user"),
     ],
 )
