@@ -180,7 +180,8 @@ def explain(opening: Opening, ending: Ending) -> TargetError:
     if re.search(r"[Nn]o space left|[Qq]uota exceeded", said):
         return TargetError("disk_full", f"{id}: {said}", "free some space on the target")
     if limit := re.search(_LIMIT, said):
-        message = f"{id}: a limit of the login keeps Python from starting: {limit[0]}"
+        reached = "the limit on memory is too low (ulimit -v)" if limit[0] == "MemoryError" else limit[0]
+        message = f"{id}: a limit of the login keeps Python from starting: {reached}"
         return TargetError("limit_reached", message, _RAISE_LIMIT)
     how = "without an exit status" if ending.exit_status is None else f"with status {ending.exit_status}"
     return TargetError(
