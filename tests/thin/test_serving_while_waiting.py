@@ -67,11 +67,11 @@ def link(tmp_path, monkeypatch):
     ours.close()
 
 
-def test_both_want_the_rest_of_the_runtime(link):
-    waiting.current = child = Child(lambda: link.more(DIGEST))
-    assert link.more(DIGEST) == DATA
-    assert child.answers == ["asking", DATA]
-    assert link.more(DIGEST) == DATA
+def test_both_want_a_pack_of_the_runtime(link):
+    waiting.current = child = Child(lambda: link.packs([DIGEST]))
+    assert link.packs([DIGEST]) == [DATA]
+    assert child.answers == ["asking", [DATA]]
+    assert link.packs([DIGEST]) == [DATA]
     assert [message["k"] for message in link.asked] == ["need"]
 
 
