@@ -12,6 +12,8 @@ import pytest
 
 from pushsalt.modules.signatures import StateFunctions
 
+pytestmark = pytest.mark.slow
+
 REAL = ("file.", "cmd.", "archive.", "test.")
 FIRST = (Path(__file__).parents[1] / "differential" / "most-used-states.txt").read_text().split()[:21]
 

@@ -11,6 +11,8 @@ import pytest
 
 from pushsalt import plugins
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass(frozen=True)
 class Case:

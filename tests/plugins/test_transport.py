@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 MINE = '''
 """This machine, by way of a program that says so."""
 from pathlib import Path

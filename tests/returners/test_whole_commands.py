@@ -16,6 +16,8 @@ from tests.beds.project import Project
 from tests.beds.returnservers import hook_server
 from tests.beds.secretservers import free_port
 
+pytestmark = pytest.mark.slow
+
 SECRET = "the-secret-of-the-hook"
 
 

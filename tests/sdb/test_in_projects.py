@@ -19,6 +19,8 @@ from tests.beds.project import Project
 from tests.beds.secretservers import free_port
 from tests.beds.sshd import keygen
 
+pytestmark = pytest.mark.slow
+
 #: A driver that counts its calls, in the folder of its profile.
 COUNTING = """
 import pathlib

@@ -14,6 +14,8 @@ from tests.beds import sshd
 from tests.beds.processes import wait_until
 from tests.beds.project import Project
 
+pytestmark = pytest.mark.slow
+
 SECRET = "s3cr3t-of-the-test"
 #: Says its process number, and counts in a variable of its module.
 COUNTS = """
