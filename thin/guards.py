@@ -116,7 +116,6 @@ def _holds(guard, entry, low, functions, context, failed):
         return None
     kwargs = dict(entry)
     name, args, path = kwargs.pop("fun"), kwargs.pop("args", []), kwargs.pop("get_return", None)
-    context.pop("retcode", None)
     result = functions[name](
         *[slots.fill(arg, functions) for arg in args], **{key: slots.fill(kwargs[key], functions) for key in kwargs}
     )

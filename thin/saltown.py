@@ -209,6 +209,9 @@ class Server(object):
     """The process in which Salt's modules run. It ends when no process holds the other end of its socket."""
 
     def __init__(self, loaders, told):
+        # Before the fork: the child cannot ask the controller for their pack before it has read its first request.
+        from thin import compat, parallel  # noqa: F401
+
         self.owner = os.getpid()
         self._frames = wire.Frames()
         self._sock, theirs = socket.socketpair()

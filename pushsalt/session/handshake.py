@@ -26,6 +26,7 @@ class Opening:
     """The state of one start of the first stage: its command line, prompts, and output so far."""
 
     def __init__(self, target: Target, login: str | None) -> None:
+        self._named = target.python
         if target.transport == "local" and not target.python and sys.executable:
             target = replace(target, python=sys.executable)  # this process's own interpreter
         self.target = target
@@ -61,12 +62,14 @@ class Opening:
         return shim.program(runtime.programs, given)
 
     def command(self, size: int, exe: str = "") -> list[str]:
-        """The command line that starts the first stage of ``size`` bytes; by the interpreter ``exe`` if it is known and
-        the login itself may start it. Raises TargetError.
+        """The command line that starts the first stage of ``size`` bytes. Raises TargetError.
+
+        Without /bin/sh if ``exe``, the interpreter of the last session, is known and the login itself may start it. A
+        ``python`` of the inventory, which may be a wrapper, is started in place of ``exe``.
         """
         self._check_terminal()
         if exe and self.become is None and not self.target.enter and not self.waits:
-            words = shim.direct(exe, self.nonce, size)
+            words = shim.direct(self._named or exe, self.nonce, size)
             if words is not None:
                 self.is_direct = True
                 return words

@@ -41,9 +41,11 @@ def read(count):
 
 def main(script, nonce, size):
     program = read(int(size.lstrip("g"))).decode("ascii")
-    parameters = ast.literal_eval(program[program.rindex("\nboot(") + 6 :].split("}, ", 1)[0] + "}")
+    call = ast.parse(program[program.rindex("\nbegin(") + 1 :], mode="eval").body
+    parameters = ast.literal_eval(call.args[0])
     nonce = parameters["nonce"]
-    boot.hello({"nonce": nonce}, "/nowhere", have=1, warm=1)
+    sha = parameters["sha"] or parameters["archives"][0][0]
+    boot.hello({"nonce": nonce, "sha": sha}, "/nowhere", have=1, warm=1)
     heard = open(script + ".heard", "w")  # noqa: SIM115
     with open(script) as stream:
         frames = json.load(stream)

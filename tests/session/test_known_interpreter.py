@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -49,6 +50,18 @@ async def test_a_path_that_is_not_a_plain_one_is_not_used(open_session, exe):
     await ended(await open_session(first=[CALL]))
     await forget(open_session, HERE, exe)
     assert await ended(await open_session(first=[CALL])) is False
+
+
+async def test_the_one_of_the_inventory_is_used_each_time(open_session, tmp_path):
+    count, wrapper = tmp_path / "count", tmp_path / "wrapper"
+    wrapper.write_text(f'#!/bin/sh\necho >> {count}\nexec {sys.executable} "$@"\n')
+    wrapper.chmod(0o755)
+    await ended(await open_session(first=[CALL]))
+    for number in (1, 2, 3):
+        session = await open_session(replace(HERE, python=str(wrapper)), first=[CALL])
+        is_direct = await ended(session)
+        assert len(count.read_text()) == number
+    assert is_direct
 
 
 async def test_the_second_attempt_reports_its_own_error(open_session, monkeypatch):

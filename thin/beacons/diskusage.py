@@ -42,7 +42,7 @@ def beacon(config):
                 try:
                     used = procfs.disk_usage(mount)["percent"]
                 except OSError:
-                    log.warning("%s is not a valid mount point.", mount)
+                    log.warning("beacon diskusage: no file system is mounted at %s", mount)
                     continue
                 if used >= beacons.threshold(limit):
                     found.append({"diskusage": used, "mount": mount})

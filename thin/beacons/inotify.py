@@ -212,7 +212,7 @@ def _is_excluded(path, excludes):
                     if re.search(pattern, path):
                         return True
                 except re.error:
-                    log.warning("Failed to compile regex: %s", pattern)
+                    log.warning("beacon inotify: the regular expression %s is invalid", pattern)
                 continue
         if fnmatch.fnmatch(path, exclude) if "*" in exclude else path.startswith(exclude):
             return True

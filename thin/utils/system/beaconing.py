@@ -50,7 +50,7 @@ class Beacons(object):
                 return Active(name, given, settings, function, self._modules.get(module + ".close"))
         except (Exception, SystemExit) as exc:  # a user's file may raise anything
             comment = str(exc) or type(exc).__name__
-        log.error("Beacon %s configuration invalid, not running.\n%s", name, comment)
+        log.error("the beacon %s is not used, its configuration is invalid: %s", name, comment)
         return None
 
     def _validated(self, module, given):
@@ -106,7 +106,7 @@ class Beacons(object):
         if beacon.error == text:
             return []
         beacon.error = text
-        log.error("Unable to start %s beacon, %s", beacon.name, text)
+        log.error("the beacon %s cannot be used: %s", beacon.name, text)
         return [{"name": beacon.name, "tag": "", "data": {"error": text[:LARGEST], "id": self._id}}]
 
     def _event(self, name, data):
