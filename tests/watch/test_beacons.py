@@ -112,7 +112,7 @@ def test_those_of_the_configuration_are_for_all_targets(project):
         lambda: {event.tag.split("/")[2] for event in events(project) if "memusage" in event.tag} == {"web1", "web2"}
     )
     done = ended(process)
-    assert done.err.count("Beacon wrong configuration invalid") == 2
+    assert done.err.count("the beacon wrong is not used") == 2
 
 
 def test_a_worker_that_dies_is_replaced(project):

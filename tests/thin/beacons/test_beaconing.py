@@ -96,7 +96,7 @@ def test_a_wrong_configuration_is_said_once_and_the_others_go_on(made, lines, gi
     found = made(given, counts=COUNTS, plain="def beacon(config): return []\n", raises=raises)
     assert [beacon.name for beacon in found.active] == ["good"]
     [said] = [line for level, line in lines if level == "ERROR"]
-    assert "configuration invalid" in said and text in said
+    assert "configuration is invalid" in said and text in said
 
 
 def test_an_error_is_an_event_once_for_each_text(made, clock, lines):
