@@ -12,6 +12,8 @@ from thin.log import getLogger
 from thin.utils import data
 
 #: Arguments of the state that are also passed to the commands of its guards, unless ``cmd_opts_exclude`` names them.
+#: key of ``__context__``: a guard of this run has called a function
+_CALLED = "thin.guards.called"
 COMMAND_ARGUMENTS = ("cwd", "root", "runas", "env", "prepend_path", "umask", "timeout", "success_retcodes")
 
 log = getLogger(__name__)
@@ -116,6 +118,9 @@ def _holds(guard, entry, low, functions, context, failed):
         return None
     kwargs = dict(entry)
     name, args, path = kwargs.pop("fun"), kwargs.pop("args", []), kwargs.pop("get_return", None)
+    if not context.get(_CALLED):  # Salt: a guard sees the code of an earlier failed command, except for the first guard
+        context.pop("retcode", None)
+        context[_CALLED] = True
     result = functions[name](
         *[slots.fill(arg, functions) for arg in args], **{key: slots.fill(kwargs[key], functions) for key in kwargs}
     )

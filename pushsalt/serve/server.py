@@ -86,7 +86,7 @@ async def serve(service: Service, stop: asyncio.Event, say: Callable[[str], None
 
 
 async def _prepare(service: Service, stop: asyncio.Event) -> None:
-    """Update git remotes that are due, while jobs only use what is there."""
+    """Update the git remotes whose interval has passed, so that jobs need not fetch them."""
     while not stop.is_set():
         await asyncio.sleep(_PREPARE)
         try:

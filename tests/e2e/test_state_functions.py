@@ -35,6 +35,17 @@ def test_a_request_is_shown_run_and_over(project: Project, tmp_path: Path) -> No
     assert project.json("run", "it", "state.run_request").data == {"it": {}}
 
 
+def test_the_code_of_a_failed_command_reaches_all_guards_but_the_first(project: Project) -> None:
+    """As real Salt 3008 does."""
+    guard = "  test.nop:\n    - onlyif:\n      - {fun: test.echo, args: [x]}\n"
+    command = "fails:\n  cmd.run: [{name: exit 3}]\n"
+    project.write("salt/one.sls", f"{command}a:\n{guard}")
+    project.write("salt/two.sls", f"a:\n{guard}{command}b:\n{guard}")
+    *_, one = values(project.json("apply", "it", "one").data["it"])
+    *_, two = values(project.json("apply", "it", "two").data["it"])
+    assert (one["comment"], two["comment"]) == ("Success!", "onlyif condition is false")
+
+
 def test_requests_have_names(project: Project, tmp_path: Path) -> None:
     for name in ("one", "two"):
         project.json("run", "it", "state.request", "touch", f"name={name}")
