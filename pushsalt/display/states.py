@@ -219,7 +219,7 @@ def body(results: list[StateResult], detail: Detail = Detail()) -> list[Line]:
 
 def _origin(item: StateResult, verbose: int) -> Iterator[Span]:
     if item.salt:
-        yield Span(f" with Salt {item.salt}'s own module", "dim")
+        yield Span(f" by Salt {item.salt}'s own module", "dim")
     if verbose and item.sls:
         yield Span(f"  {item.sls}", "dim")
     if verbose > 1 and item.duration is not None:
