@@ -60,20 +60,23 @@ def worker(given: Given, ctx: typer.Context) -> int:
 async def _work(given: Given) -> int:
     from pushsalt.cli.client import configured_log
     from pushsalt.job import DEFAULT_CONCURRENCY
-    from pushsalt.workers import names, parties
+    from pushsalt.workers import keys, names
     from pushsalt.workers.connection import need_extra
     from pushsalt.workers.service import Worker
 
     configured_log(given, TERMINAL.get())
     need_extra()
     site = names.check_site(given.site or names.DEFAULT_SITE)
-    keys = parties.site_keys(Path(given.keys) if given.keys else None, site)
+    folder = Path(given.keys) if given.keys else keys.worker_folder(site)
+    found = keys.load_worker(folder) if folder is not None else None
+    if found is not None and found.site != site:
+        raise UsageError(f"{folder} has the keys of the site {found.site}, not of {site}", "name its folder by --keys")
     config = _config(given)
-    url = str(given.workers or (keys.url if keys is not None else None) or config.opts["workers"] or "")
+    url = str(given.workers or (found.url if found is not None else None) or config.opts["workers"] or "")
     if not url:
         raise UsageError("worker needs the URL of a NATS server", "--workers URL, or `workers:` in the configuration")
     width = whole("--concurrency", given.concurrency) or DEFAULT_CONCURRENCY
-    one = Worker(site, url, parties.Site(keys), config.cache_dir / "worker" / site, width=width)
+    one = Worker(site, url, config.cache_dir / "worker" / site, folder=folder, width=width)
     stopped = asyncio.Event()
     _heed_signals(stopped)
     out = TERMINAL.get().stdout
@@ -119,13 +122,13 @@ def status(given: Given) -> int:
 
 async def _status(given: Given) -> dict[str, Any]:
     from pushsalt.cli.client import Watcher, open_client
-    from pushsalt.workers import connection, state
+    from pushsalt.workers import connection, parties, state
 
     client, _ = open_client(given, TERMINAL.get(), Watcher())
     url = str(client.project.config.opts["workers"] or "")
     if not url:
         raise UsageError("there is no NATS server", "--workers URL, or `workers:` in the configuration")
-    made = await connection.connect_controller(client.project, url)
+    made = await connection.connect(url, parties.keys_folder(client.project))
     try:
         return {"sites": await state.sites(made)}
     finally:

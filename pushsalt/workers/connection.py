@@ -6,19 +6,15 @@ import asyncio
 import contextlib
 import json
 import logging
-import ssl
 from collections.abc import AsyncIterator, Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
-from pushsalt.errors import CommandError, UsageError
+from pushsalt.errors import CommandError
 from pushsalt.workers import names
 from pushsalt.workers.parties import is_here
 
 if TYPE_CHECKING:
-    from pushsalt.run.project import Project
-    from pushsalt.workers.keys import WorkerKeys
+    from pathlib import Path
 
 log = logging.getLogger(__name__)
 
@@ -215,40 +211,16 @@ def explained(what: str) -> Iterator[None]:
         raise ServerError(f"NATS: {what}: {str(exc) or 'no answer'}", hint) from None
 
 
-async def connect_controller(project: Project, url: str) -> Connection:
-    """The connection of a controller. Raises ServerError, UsageError."""
-    from pushsalt.workers import keys
-
-    authority = str(project.config.opts.get("workers_ca") or "")
-    credentials = keys.controller_credentials(project)
-    return await connect(url, credentials, Path(authority) if authority else None)
-
-
-async def connect_worker(url: str, found: WorkerKeys | None, site: str, id: str) -> Connection:
-    """The connection of a worker, when the server is there. Raises UsageError."""
-    name = f"pushsalt worker {id}"
-    if found is None:
-        return await connect(url, name=name, patient=True)
-    return await connect(url, found.credentials, found.ca, name=name, patient=True, inbox=names.inbox(site))
-
-
-async def connect(
-    url: str,
-    credentials: Path | None = None,
-    authority: Path | None = None,
-    *,
-    name: str = "pushsalt",
-    patient: bool = False,
-    inbox: str = "",
-) -> Connection:
+async def connect(url: str, folder: Path | None = None, name: str = "pushsalt", patient: bool = False) -> Connection:
     """A connection with a server, or with one of several, separated by commas. Raises ServerError, UsageError.
 
-    ``credentials``: a file of NATS; ``authority``: the certificate of who signs the server's; ``patient``: wait until
-    the server is there; ``inbox``: the prefix of subjects for answers.
+    ``folder``: keys and credentials (``pushsalt.workers.trust``). ``patient``: wait until the server is there.
     """
     need_extra()
     import nats
     import nats.errors
+
+    from pushsalt.workers import trust
 
     async def failed(exc: Exception) -> None:
         log.debug("NATS: %s", exc or type(exc).__name__)
@@ -259,17 +231,12 @@ async def connect(
     async def there() -> None:
         log.warning("the connection with the NATS server is restored")
 
-    options: dict[str, Any] = {"servers": checked(url, credentials), "name": name}
-    if credentials is not None:
-        options["user_credentials"] = str(credentials)
-    if authority is not None or "tls://" in url:
-        options["tls"] = ssl.create_default_context(cafile=None if authority is None else str(authority))
-    if inbox:
-        options["inbox_prefix"] = inbox.encode()
+    options = trust.connect_options(url, folder)
     while True:
         try:
             nc = await nats.connect(
                 **options,
+                name=name,
                 connect_timeout=CONNECT,
                 allow_reconnect=True,
                 max_reconnect_attempts=-1 if patient else 2,
@@ -288,32 +255,6 @@ async def connect(
                 raise ServerError(text, "check `workers` of the configuration, and whether the server runs") from None
             log.warning("%s; trying again", text)
         await asyncio.sleep(2.0)
-
-
-def checked(url: str, credentials: Path | None) -> list[str]:
-    """The URLs of the servers. Raises UsageError for one that is not safe outside of this machine."""
-    found = []
-    for each in filter(None, map(str.strip, url.split(","))):
-        text = each if "://" in each else f"nats://{each}"
-        try:
-            parts = urlsplit(text)
-            _ = parts.port
-        except ValueError:
-            raise UsageError(f"{shown(each)} is not the URL of a NATS server", _URL) from None
-        if parts.scheme not in ("nats", "tls") or not parts.hostname:
-            raise UsageError(f"{shown(each)} is not the URL of a NATS server", _URL)
-        if parts.username or parts.password:
-            raise UsageError("the URL of the NATS server has a name or password", "use `pushsalt worker init`")
-        if not is_here(text) and (parts.scheme != "tls" or credentials is None):
-            text = f"{shown(each)} is not on this machine: TLS and credentials are needed"
-            raise UsageError(text, "tls://HOST:4222, with the keys that `pushsalt worker init SITE` makes")
-        found.append(text)
-    if not found:
-        raise UsageError("there is no URL of a NATS server", _URL)
-    return found
-
-
-_URL: Final = "for example nats://localhost:4222, or tls://nats.example.org:4222"
 
 
 def shown(url: str) -> str:

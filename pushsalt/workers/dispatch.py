@@ -21,7 +21,7 @@ from pushsalt.errors import PushsaltError, TargetError
 from pushsalt.model import TargetReturn
 from pushsalt.run.fanout import failure
 from pushsalt.workers import connection as nats
-from pushsalt.workers import messages, names, parties, state
+from pushsalt.workers import local, messages, names, parties, state
 from pushsalt.workers.ledger import CONTROLLER_TOKEN, Ledger, Shard
 from pushsalt.workers.messages import Answer, Description, Head
 from pushsalt.workers.reading import Reader
@@ -81,8 +81,8 @@ class Dispatcher:
         project, job = self._project, self._job
         self._sites = {id: site_of(project, id) for id in self._ids}
         sites = sorted(set(self._sites.values()))
-        self._party = parties.Controllers(project, self._url)
-        self._connection = await nats.connect_controller(project, self._url)
+        self._party = parties.controllers(project, self._url)
+        self._connection = await nats.connect(self._url, parties.keys_folder(project))
         self._is_open = True
         await self._connection.setup(sites)
         before = await state.load(self._connection, self._party, job.jid) if job.resumes else None
@@ -128,11 +128,14 @@ class Dispatcher:
             data = messages.pack_description(description)
             self._jobs[site] = self._party.seal(site, data, f"job {job.jid}")
 
-    async def _uploaded(self, sites: list[str]) -> dict[str, str]:
-        """Send the project; the name of it at each site."""
+    async def _uploaded(self, sites: list[str]) -> dict[str, dict[str, Any]]:
+        """Send the project; what names it at each site. Without keys, workers on this machine use it where it is."""
+        if isinstance(self._party, parties.Plain):
+            return dict.fromkeys(sites, {"local": local.given(self._project, self._settings)})
         from pushsalt.workers import objects
 
-        return await objects.upload(self._connection, self._project, sites, loopback=parties.is_here(self._url))
+        stored = await objects.upload(self._connection.nc, self._project, sites, self._party)
+        return {site: stored.of(site) for site in sites}
 
     async def close(self) -> None:
         """Store the end of the job if all targets have their return, and close the connection."""

@@ -54,26 +54,26 @@ class Learnt:
 class Projects:
     """The projects that this worker has opened, for one job at a time each."""
 
-    def __init__(self, make: Callable[[str, Reporter], Awaitable[Project]]) -> None:
-        """``make`` opens the project of a reference."""
+    def __init__(self, make: Callable[[dict[str, Any], Reporter], Awaitable[Project]]) -> None:
+        """``make`` opens a project that a description names."""
         self._make = make
-        self._free: list[tuple[str, Project, Learnt]] = []
+        self._free: list[tuple[dict[str, Any], Project, Learnt]] = []
 
-    async def take(self, reference: str, reporter: Reporter) -> tuple[Project, Learnt]:
+    async def take(self, named: dict[str, Any], reporter: Reporter) -> tuple[Project, Learnt]:
         """A project that no other job uses. Raises PushsaltError."""
-        for entry in self._free:
-            if entry[0] == reference:
+        for entry in self._free if "local" not in named else ():  # files of this machine may have changed
+            if entry[0] == named:
                 self._free.remove(entry)
                 entry[1].reporter = reporter
                 return entry[1:]
-        project = await self._make(reference, reporter)
+        project = await self._make(named, reporter)
         await asyncio.to_thread(lambda: project.inventory)
         return project, Learnt(project)
 
-    def give_back(self, reference: str, project: Project, learnt: Learnt) -> None:
+    def give_back(self, named: dict[str, Any], project: Project, learnt: Learnt) -> None:
         """Keep a project for a later job."""
-        self._free.append((reference, project, learnt))
-        while len(self._free) > _PROJECTS:
+        self._free.append((named, project, learnt))
+        while len(self._free) > (_PROJECTS if "local" not in named else 0):
             self._free.pop(0)[1].pool.close()
 
     def close(self) -> None:

@@ -180,7 +180,7 @@ def _open(data: bytes) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Description:
-    """The job of a shard, as the workers of a site need it. ``project``: its name in the object store."""
+    """The job of a shard, as the workers of a site need it. ``project``: what names it there."""
 
     jid: str
     kind: str
@@ -188,7 +188,7 @@ class Description:
     args: list[Any]
     kwargs: dict[str, Any]
     options: dict[str, Any]
-    project: str
+    project: dict[str, Any]
     #: the key of the job's boxes
     key: bytes = field(repr=False)
     resumes: bool = False
@@ -223,7 +223,7 @@ def pack_description(job: Description) -> bytes:
 def unpack_description(data: bytes) -> Description:
     """The description of these bytes. Raises MessageError."""
     found = _open(data)
-    kinds: dict[str, type] = {"args": list, "kwargs": dict, "options": dict, "project": str, "key": bytes}
+    kinds: dict[str, type] = {"args": list, "kwargs": dict, "options": dict, "project": dict, "key": bytes}
     kinds |= {"jid": str, "kind": str, "fun": str, "resumes": bool}
     for name, kind in kinds.items():
         if not isinstance(found.get(name), kind):

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pushsalt.errors import PushsaltError, UsageError
-from pushsalt.workers import keys
 
 if TYPE_CHECKING:
     from pushsalt.run.project import Project
-    from pushsalt.workers.keys import WorkerKeys
 
 #: The name of the controllers of a project as a receiver.
 CONTROLLER: Final = "controller"
@@ -56,44 +54,42 @@ class Party(Protocol):
         """The data of ``seal``. Raises UsageError if it was not made by the sender for this party and purpose."""
 
 
-class Controllers:
-    """The controllers of a project. Without keys nothing is sealed, with a server on this machine only."""
-
-    def __init__(self, project: Project, url: str) -> None:
-        self._project = project
-        self._here = is_here(url)
+class Plain:
+    """A party without keys, with a server on this machine only: nothing is sealed."""
 
     def seal(self, to: str, data: bytes, purpose: str) -> bytes:
-        if to == CONTROLLER:
-            return keys.seal_for_controllers(self._project, data, purpose=purpose)
-        return keys.seal(self._project, to, data, loopback=self._here, purpose=purpose)
+        return data
 
     def open(self, sender: str, data: bytes, purpose: str) -> bytes:
-        return keys.unseal_for_controllers(self._project, data, purpose=purpose)
+        return data
 
 
-class Site:
-    """The workers of a site; ``found``: their keys, None with a server on this machine only."""
+def controllers(project: Project, url: str) -> Party:
+    """The keys of the project's controllers. Raises UsageError without them, unless the server is on this machine."""
+    from pushsalt.workers import seal
 
-    def __init__(self, found: WorkerKeys | None) -> None:
-        self.keys = found
-
-    def seal(self, to: str, data: bytes, purpose: str) -> bytes:
-        raise NotImplementedError("workers use the boxes of a job")
-
-    def open(self, sender: str, data: bytes, purpose: str) -> bytes:
-        return keys.unseal(self.keys, data, purpose=purpose)
+    folder = keys_folder(project)
+    if folder is None and is_here(url):
+        return Plain()
+    return seal.controller_keys(folder)
 
 
-def site_keys(folder: Path | None, site: str) -> WorkerKeys | None:
-    """The keys of a site: those in ``folder``, else those in the usual places, if there are some. Raises UsageError."""
-    folder = folder or keys.worker_folder(site)
+def keys_folder(project: Project) -> Path | None:
+    """The folder of the project with the keys of its controllers, if there is one."""
+    folder = project.config.project
+    return folder / "workers" if folder is not None and (folder / "workers" / "private").is_dir() else None
+
+
+def site(folder: Path | None, url: str) -> Party:
+    """The keys of a site's workers. Raises UsageError without them, unless the server is on this machine."""
     if folder is None:
-        return None
-    found = keys.load_worker(folder)
-    if found.site != site:
-        raise UsageError(f"{folder} has the keys of the site {found.site}, not of {site}", "name its folder by --keys")
-    return found
+        if is_here(url):
+            return Plain()
+        hint = "make them with `pushsalt worker init SITE`, and name their folder by --keys"
+        raise UsageError("a worker needs the keys of its site, unless the server is on this machine", hint)
+    from pushsalt.workers import seal
+
+    return seal.site_keys(folder)
 
 
 def is_here(url: str) -> bool:

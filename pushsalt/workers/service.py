@@ -25,11 +25,11 @@ from pushsalt.errors import PushsaltError, TargetError
 from pushsalt.job import DEFAULT_CONCURRENCY, Settings
 from pushsalt.model import TargetReturn
 from pushsalt.workers import connection as nats
-from pushsalt.workers import messages, names
+from pushsalt.workers import local, messages, names, parties
 from pushsalt.workers.connection import Connection, Pull
 from pushsalt.workers.jobhere import JobHere, Progress, Projects
 from pushsalt.workers.messages import Answer, Head, MessageError, NewerError
-from pushsalt.workers.parties import CONTROLLER, Box, Site
+from pushsalt.workers.parties import CONTROLLER, Box
 
 if TYPE_CHECKING:
     from pushsalt.events import Reporter
@@ -63,17 +63,21 @@ class Worker:
         self,
         site: str,
         url: str,
-        party: Site,
         cache_dir: Path,
         *,
+        folder: Path | None = None,
         width: int = DEFAULT_CONCURRENCY,
         id: str = "",
     ) -> None:
-        """``party``: with the keys of the site; ``width``: most connections with targets at a time."""
+        """``folder``: keys and credentials of the site; ``width``: most connections with targets at a time.
+
+        Raises UsageError for keys that cannot be used.
+        """
         self.site = site
         self.id = id or worker_id()
         self._url = url
-        self._party = party
+        self._folder = folder
+        self._party = parties.site(folder, url)
         self._cache_dir = cache_dir
         self._width = width
         self._places = asyncio.Semaphore(width)
@@ -89,7 +93,7 @@ class Worker:
 
     async def run(self, stopped: asyncio.Event, ready: Callable[[], None] = lambda: None) -> None:
         """Work until ``stopped`` is set, and then until the shards in hand are done. Raises CommandError."""
-        self._connection = await nats.connect_worker(self._url, self._party.keys, self.site, self.id)
+        self._connection = await nats.connect(self._url, self._folder, f"pushsalt worker {self.id}", patient=True)
         try:
             await self._ensure_site(stopped)
             await self._connection.nc.subscribe(names.control_subject(), cb=self._ordered)
@@ -124,7 +128,7 @@ class Worker:
             with contextlib.suppress(nats.ServerError, Exception):
                 if await self._connection.has_site(self.site):
                     return
-            if self._party.keys is None:
+            if self._folder is None:
                 await self._connection.setup([self.site])
                 return
             if not told:
@@ -190,7 +194,7 @@ class Worker:
                     await asyncio.sleep(0)
             except LookupError:
                 await asyncio.sleep(1.0)
-                if self._party.keys is None:
+                if self._folder is None:
                     with contextlib.suppress(nats.ServerError):
                         await self._connection.setup([self.site])
 
@@ -225,20 +229,20 @@ class Worker:
 
     # jobs -------------------------------------------------------------------------------------------------------------
 
-    async def _project(self, reference: str, reporter: Reporter) -> Project:
-        """The project of a reference, in a folder of its own. Raises PushsaltError."""
+    async def _project(self, named: dict[str, Any], reporter: Reporter) -> Project:
+        """The project that a description names. Raises PushsaltError."""
+        from pushsalt.run.project import Project
+
+        if "local" in named:
+            settings = local.settings_of(named["local"], self._cache_dir / "caches")
+            return await asyncio.to_thread(Project.open, settings, reporter)
         from pushsalt.workers import objects
 
-        folder = await objects.materialize(
-            self._connection, reference, self.site, self._cache_dir / "projects", self._party.keys
-        )
-        settings = Settings(
-            config=folder / "pushsalt.yaml",
-            inventories=[folder / "inventory.yaml"],
-            cache_dir=self._cache_dir / "caches",
-            options=objects.options_of(folder),
-        )
-        return await asyncio.to_thread(objects.open_project, folder, settings, reporter)
+        path = await objects.materialize(self._connection.nc, named, self._cache_dir / "projects", self._party)
+        settings = objects.settings_of(path, self._cache_dir / "caches", self._folder)
+        project = await asyncio.to_thread(Project.open, settings, reporter)
+        objects.furnish(project, self._folder)
+        return project
 
     @contextlib.asynccontextmanager
     async def job(self, description: messages.Description) -> AsyncIterator[JobHere]:
