@@ -381,11 +381,11 @@ class Client:
         from pushsalt.run.returns import finish, open_delivery
         from pushsalt.run.rollout import Rollout, settle
         from pushsalt.run.runner import Runner
-        from pushsalt.run.single import run
         from pushsalt.select.values import values_of
+        from pushsalt.workers.place import place_of
 
         project = self.project
-        if renders(job, project.functions):
+        if renders(job, project.functions) and not project.config.opts["workers"]:
             project.pool.start()  # before data of targets is read, so that it is ready when needed
         hide_given(project, job)
         if selection.refresh:
@@ -405,7 +405,8 @@ class Client:
         events = open_events(project, runner) if keeps else None
         others = [*self.observers, *([delivery] if delivery else []), *([events] if events else [])]
         runner.keep = (observers := Observers(record, others, project.redactor)).keep
-        rollout = Rollout(course, partial(run, runner), self.reporter, stopping, check, observers.returned)
+        place = place_of(project, self.settings, runner, ids, course)
+        rollout = Rollout(course, place.run_one, self.reporter, stopping, check, observers.returned)
         state = partial(job_start, job, selection, ids, self.words, project.redactor)
         try:
             if not self._is_within:
@@ -413,7 +414,8 @@ class Client:
             await runner.list_copy_sources()
             if record is not None:
                 await runner.in_thread(partial(hide_kept, project, job, ids))
-            await observers.job_begins(state())
+            await place.open(begun := state())
+            await observers.job_begins(begun)
             project_state = ProjectState(project, record)
             self.on_begin(job.jid)
             async with aclosing(rollout.returns()) as returns:
@@ -425,6 +427,7 @@ class Client:
         finally:
             self._stop = None
             await observers.job_ends(self.stopped_with if stopping.requested.is_set() else None)
+            await place.close()
             await runner.close()
             await settle_events(events, project)
             await finish(delivery, project, stopped=stopping.requested.is_set())

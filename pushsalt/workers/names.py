@@ -5,7 +5,7 @@
     pushsalt.progress.SITE.JID          phases and states of running targets; not stored
     pushsalt.control.JID                stop a job; not stored
     KV pushsalt-jobs        JID         state of a job; for controllers only
-    KV pushsalt-stopped     JID         jobs that were stopped: no shard of them begins
+    KV pushsalt-stopped     JID.SITE    jobs that were stopped: no shard of them begins
     KV pushsalt-workers     SITE.WORKER presence of workers; entries end by themselves
     Objects pushsalt-SITE               the project, for the workers of one site
 
@@ -102,17 +102,12 @@ def worker_publishes(site: str) -> list[str]:
         f"$JS.API.STREAM.INFO.{work}",
         f"$JS.API.CONSUMER.INFO.{work}.{CONSUMER}",
         f"$JS.API.CONSUMER.MSG.NEXT.{work}.{CONSUMER}",
-        # the site's own returns of a job, when a shard is delivered again
-        f"$JS.API.STREAM.INFO.{RETURNS_STREAM}",
-        f"$JS.API.CONSUMER.CREATE.{RETURNS_STREAM}.*.{returns_subject(site)}",
+        # the site's own returns of a job, when a shard is delivered again; the names of consumers cannot be guessed
         f"$JS.API.CONSUMER.CREATE.{RETURNS_STREAM}.*.pushsalt.returns.{site}.>",
-        f"$JS.API.CONSUMER.MSG.NEXT.{RETURNS_STREAM}.{site}-*",
-        f"$JS.API.CONSUMER.INFO.{RETURNS_STREAM}.{site}-*",
-        f"$JS.API.CONSUMER.DELETE.{RETURNS_STREAM}.{site}-*",
+        f"$JS.API.CONSUMER.MSG.NEXT.{RETURNS_STREAM}.*",
+        f"$JS.API.CONSUMER.DELETE.{RETURNS_STREAM}.*",
         # whether a job was stopped
-        f"$JS.API.STREAM.INFO.KV_{STOPPED_BUCKET}",
-        f"$JS.API.DIRECT.GET.KV_{STOPPED_BUCKET}.>",
-        f"$JS.API.STREAM.INFO.KV_{WORKERS_BUCKET}",
+        f"$JS.API.DIRECT.GET.KV_{STOPPED_BUCKET}.$KV.{STOPPED_BUCKET}.*.{site}",
         # the project
         f"$JS.API.STREAM.INFO.OBJ_{objects}",
         f"$JS.API.STREAM.MSG.GET.OBJ_{objects}",

@@ -1,0 +1,64 @@
+"""Where the targets of a job are run: by this process, or by workers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol
+
+from pushsalt.run.single import run
+
+if TYPE_CHECKING:
+    from pushsalt.job import Job, Settings
+    from pushsalt.jobs.model import JobStart
+    from pushsalt.model import TargetReturn
+    from pushsalt.run.project import Project
+    from pushsalt.run.rollout import Course
+    from pushsalt.run.runner import Runner
+
+#: Kinds of jobs that workers run.
+HANDED_OUT: Final = frozenset({"apply", "call", "grains", "raw"})
+
+
+class Place(Protocol):
+    """Runs targets of one job. ``open`` is called before the first one, and ``close`` at the end in any case."""
+
+    async def open(self, start: JobStart) -> None:
+        """Raises CommandError."""
+
+    async def run_one(self, id: str) -> TargetReturn:
+        """The return of a target; its failure is a return, too."""
+
+    async def close(self) -> None: ...
+
+
+class Here:
+    """This process runs the targets."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.run_one = partial(run, runner)
+
+    async def open(self, start: JobStart) -> None:
+        """Nothing is needed."""
+
+    async def close(self) -> None:
+        """Nothing is needed."""
+
+
+def place_of(project: Project, settings: Settings, runner: Runner, ids: Sequence[str], course: Course) -> Place:
+    """The place for a job. If workers run it, the course lets all targets begin at once, unless there are batches."""
+    url = url_of(project, runner.job)
+    if not url:
+        return Here(runner)
+    from pushsalt.workers.dispatch import Dispatcher
+
+    course.width = course.size or course.total
+    return Dispatcher(project, settings, runner, url, ids)
+
+
+def url_of(project: Project, job: Job) -> str:
+    """The URL of the NATS server whose workers run this job; empty if this process runs it."""
+    url = str(project.config.opts.get("workers") or "")
+    if not url or job.kind not in HANDED_OUT or job.record is not None or job.options.detach:
+        return ""
+    return url
