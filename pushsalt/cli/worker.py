@@ -16,6 +16,7 @@ from pushsalt.cli.app import Actions, Command
 from pushsalt.cli.opt import Opt, whole
 from pushsalt.cli.options import GLOBAL, LIMITS, OUTPUT, Given, takes
 from pushsalt.cli.stdio import TERMINAL
+from pushsalt.cli.workerinit import register
 from pushsalt.errors import EXIT_OK, UsageError
 
 if TYPE_CHECKING:
@@ -135,3 +136,4 @@ async def _status(given: Given) -> dict[str, Any]:
         await made.close()
 
 
+register(app)

@@ -325,8 +325,8 @@ def _told(what: str) -> Iterator[None]:
 # --- opening it --------------------------------------------------------------------------------------------------------
 
 
-def settings_of(folder: Path, cache_dir: Path, keys_folder: Path | None) -> Settings:
-    """The settings of the project in a folder of ``materialize``. ``keys_folder``: that of the worker."""
+def settings_of(folder: Path, cache_dir: Path) -> Settings:
+    """The settings of the project in a folder of ``materialize``."""
     from pushsalt.job import Settings
 
     return Settings(

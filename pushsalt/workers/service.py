@@ -239,7 +239,7 @@ class Worker:
         from pushsalt.workers import objects
 
         path = await objects.materialize(self._connection.nc, named, self._cache_dir / "projects", self._party)
-        settings = objects.settings_of(path, self._cache_dir / "caches", self._folder)
+        settings = objects.settings_of(path, self._cache_dir / "caches")
         project = await asyncio.to_thread(Project.open, settings, reporter)
         objects.furnish(project, self._folder)
         return project
