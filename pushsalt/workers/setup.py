@@ -33,6 +33,8 @@ listen: "127.0.0.1:4222"
 #   key_file: "/etc/nats/server-key.pem"
 # }}
 server_name: pushsalt
+# For servers of other regions (`leaf.conf` of a site):
+# leafnodes {{ listen: "0.0.0.0:7422", tls {{ cert_file: "/etc/nats/server.pem", key_file: "/etc/nats/server-key.pem" }} }}
 jetstream {{
   store_dir: "{store}"
 }}
@@ -44,6 +46,28 @@ resolver_preload {{
   {account}: "{account_jwt}"
 }}
 """
+
+
+_LEAF: Final = """\
+# A nats-server near the workers of {site}, as a leaf of the project's server: `nats-server -c {file}`. The workers
+# connect to it; it passes on the messages of this site, and has no JetStream of its own.
+listen: "127.0.0.1:4222"
+server_name: pushsalt-{site}
+leafnodes {{
+  remotes = [
+    {{ url: "{hub}", credentials: "{credentials}", account: {account} }}
+  ]
+}}
+operator: "{operator}"
+system_account: {system}
+resolver: MEMORY
+resolver_preload {{
+  {system}: "{system_jwt}"
+  {account}: "{account_jwt}"
+}}
+"""
+#: Where a leaf finds the project's server until it is edited.
+HUB: Final = "tls://nats.example.com:7422"
 
 
 @dataclass(frozen=True)
@@ -137,17 +161,24 @@ class Authority:
 
     def write_server(self, file: Path) -> None:
         """Write the configuration of a server, with the account as it is now."""
-        operator, account, system = (self.key(name) for name in ("operator", "account", "system"))
-        text = _SERVER.format(
-            file=file,
-            store=file.parent.absolute() / "jetstream",
-            operator=nkeys.operator_jwt(operator, "pushsalt", system.public),
-            system=system.public,
-            system_jwt=nkeys.account_jwt(operator, system.public, "system", {}, jetstream=False),
-            account=account.public,
-            account_jwt=nkeys.account_jwt(operator, account.public, "pushsalt", self.revoked(), jetstream=True),
-        )
+        text = _SERVER.format(file=file, store=file.parent.absolute() / "jetstream", **self._claims())
         write_atomic(file, text.encode(), 0o600)
+
+    def write_leaf(self, file: Path, site: str) -> None:
+        """Write the configuration of a leaf for a site, next to the site's credentials."""
+        credentials = file.parent.absolute() / "site.creds"
+        text = _LEAF.format(file=file, site=site, hub=HUB, credentials=credentials, **self._claims())
+        write_atomic(file, text.encode(), 0o600)
+
+    def _claims(self) -> dict[str, str]:
+        operator, account, system = (self.key(name) for name in ("operator", "account", "system"))
+        return {
+            "operator": nkeys.operator_jwt(operator, "pushsalt", system.public),
+            "system": system.public,
+            "system_jwt": nkeys.account_jwt(operator, system.public, "system", {}, jetstream=False),
+            "account": account.public,
+            "account_jwt": nkeys.account_jwt(operator, account.public, "pushsalt", self.revoked(), jetstream=True),
+        }
 
 
 def init(site: str, folder: Path, project: Path | None, url: str | None, *, renew: bool = False) -> Made:
@@ -192,6 +223,7 @@ def init(site: str, folder: Path, project: Path | None, url: str | None, *, rene
     authority.write_server(server)
     if project is not None:
         authority.write_server(folder / "nats.conf")
+    authority.write_leaf(folder / "leaf.conf", site)
     if told is not None:
         write_atomic(told, public, 0o644)
     return Made(site, folder, told, server, [folder / name for name in files])
