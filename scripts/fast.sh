@@ -14,7 +14,7 @@ VENV="${VENV:-.venv}"
 install_into "$VENV" '.[test]'
 
 APART="broker ca check children cli demo differential docs e2e examples ext_pillar formula git hostile impact machines minion
-modules orchestrate plugins reactor reports returners run sdb select serve session transport watch workers
+modules orchestrate plugins reactor reports returners run sdb select serve session transport watch
 test_api.py test_share.py functions/test_sys.py"
 for path in $APART; do
     set -- "$@" "--ignore=tests/$path"

@@ -81,6 +81,8 @@ class Connection:
                     max_age=KEEP,
                     duplicate_window=DUPLICATES,
                 )
+                if await self.has_site(site):
+                    continue
                 await self.js.add_consumer(
                     names.work_stream(site),
                     api.ConsumerConfig(

@@ -31,6 +31,16 @@ def missing() -> str:
     return "" if program() else "nats-server is not installed: pip install 'pushsalt[nats]'"
 
 
+def patched(**constants: object) -> list[str]:
+    """The beginning of a command line: pushsalt with other constants, ``module.NAME`` of pushsalt.workers -> value."""
+    lines = ["import sys"]
+    for name, value in constants.items():
+        module, _, constant = name.partition("_")
+        lines += [f"import pushsalt.workers.{module} as {module}", f"{module}.{constant} = {value!r}"]
+    lines += ["from pushsalt.cli.__main__ import main", "sys.argv[0] = 'pushsalt'", "sys.exit(main())"]
+    return [sys.executable, "-c", "\n".join(lines)]
+
+
 class NatsServer:
     """A server with a store in ``folder``, which can be killed and started again."""
 
@@ -76,12 +86,15 @@ class NatsServer:
 class WorkerProcess:
     """``pushsalt worker``, with caches and a working folder of its own; its log is in the file ``log``."""
 
-    def __init__(self, project: Project, url: str, site: str = "default", name: str = "w1", *words: str) -> None:
+    def __init__(
+        self, project: Project, url: str, site: str = "default", name: str = "w1", program: list[str] | None = None
+    ) -> None:
+        """``program``: the beginning of its command line, such as that of ``patched``."""
         self.folder = project.folder.parent / name
-        self.folder.mkdir()
+        self.folder.mkdir(exist_ok=True)
         self.log = self.folder / "log"
         variables = {"PUSHSALT_CACHE": str(self.folder / "cache")}
-        argv = [*project.argv("worker", "--site", site, "--workers", url), *words]
+        argv = [*(program or project.argv()), "worker", "--site", site, "--workers", url]
         self._stream: IO[bytes] = self.log.open("wb")
         self.process: subprocess.Popen[Any] = subprocess.Popen(
             argv,
