@@ -382,7 +382,7 @@ class Client:
         from pushsalt.run.rollout import Rollout, settle
         from pushsalt.run.runner import Runner
         from pushsalt.select.values import values_of
-        from pushsalt.workers.place import place_of
+        from pushsalt.workers.place import place_of, run_in
 
         project = self.project
         if renders(job, project.functions) and not project.config.opts["workers"]:
@@ -399,7 +399,7 @@ class Client:
         log.debug("job %s: %s on %d targets", job.jid, job.title, len(ids))
         runner = Runner(project, job, course.width, len(ids) == 1, kept=self._connections(job), on_value=self.on_value)
         self._stop = (asyncio.get_running_loop(), stopping := runner.stopping)
-        check = batch_check(project, job, course)
+        check = batch_check(project, job, course, partial(run_in, project, self.settings))
         keeps = self.keeps_jobs and not job.options.plan
         record = recorder(project, job) if keeps else None
         events = open_events(project, runner) if keeps else None

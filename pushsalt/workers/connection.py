@@ -81,6 +81,8 @@ class Connection:
                     max_age=KEEP,
                     duplicate_window=DUPLICATES,
                 )
+                if await self.has_site(site):
+                    continue
                 await self.js.add_consumer(
                     names.work_stream(site),
                     api.ConsumerConfig(
@@ -217,40 +219,47 @@ async def connect(url: str, folder: Path | None = None, name: str = "pushsalt", 
     ``folder``: keys and credentials (``pushsalt.workers.trust``). ``patient``: wait until the server is there.
     """
     need_extra()
-    import nats
     import nats.errors
+    from nats.aio.client import Client
 
     from pushsalt.workers import trust
 
+    troubles: list[Exception] = []
+
     async def failed(exc: Exception) -> None:
+        troubles[:] = [exc]
         log.debug("NATS: %s", exc or type(exc).__name__)
 
     async def gone() -> None:
-        log.warning("the connection with the NATS server is lost; connecting again")
+        if not nc.is_closed:
+            log.warning("the connection with the NATS server is lost; connecting again")
 
     async def there() -> None:
         log.warning("the connection with the NATS server is restored")
 
     options = trust.connect_options(url, folder)
     while True:
+        nc = Client()
         try:
-            nc = await nats.connect(
+            connecting = nc.connect(
                 **options,
                 name=name,
-                connect_timeout=CONNECT,
-                allow_reconnect=True,
-                max_reconnect_attempts=-1 if patient else 2,
-                reconnect_time_wait=0.5,
+                connect_timeout=int(CONNECT),
+                max_reconnect_attempts=-1,
+                reconnect_time_wait=0.5,  # type: ignore[arg-type,unused-ignore]
                 ping_interval=10,
-                max_outstanding_pings=2,
                 pending_size=64 * 1024 * 1024,
                 error_cb=failed,
                 disconnected_cb=gone,
                 reconnected_cb=there,
             )
+            await asyncio.wait_for(connecting, CONNECT)
             return Connection(nc, url)
         except (OSError, nats.errors.Error, asyncio.TimeoutError) as exc:
-            text = f"the NATS server at {shown(url)} cannot be used: {str(exc) or type(exc).__name__}"
+            with contextlib.suppress(Exception):
+                await nc.close()
+            why = str(exc) or str(next(iter(troubles), "")) or "no answer"
+            text = f"the NATS server at {shown(url)} cannot be used: {why}"
             if not patient:
                 raise ServerError(text, "check `workers` of the configuration, and whether the server runs") from None
             log.warning("%s; trying again", text)

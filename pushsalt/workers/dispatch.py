@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pushsalt.errors import PushsaltError, TargetError
 from pushsalt.model import TargetReturn
 from pushsalt.run.fanout import failure
+from pushsalt.run.single import run
 from pushsalt.workers import connection as nats
 from pushsalt.workers import local, messages, names, parties, state
 from pushsalt.workers.ledger import CONTROLLER_TOKEN, Ledger, Shard
@@ -48,11 +49,21 @@ _STORING: Final = 64
 class Dispatcher:
     """The shards of one job; ``open`` first, and ``close`` at the end."""
 
-    def __init__(self, project: Project, settings: Settings, runner: Runner, url: str, ids: Sequence[str]) -> None:
+    def __init__(
+        self,
+        project: Project,
+        settings: Settings,
+        runner: Runner,
+        url: str,
+        ids: Sequence[str],
+        within: bool = False,
+    ) -> None:
+        """``within``: a job within another one, which other controllers do not need to know."""
         self._project, self._settings = project, settings
         self._runner, self._job = runner, runner.job
         self._url = url
         self._ids = list(ids)
+        self._within = within
         self._connection: nats.Connection
         self._party: parties.Party
         self._ledger: Ledger
@@ -69,7 +80,7 @@ class Dispatcher:
         self._told: set[str] = set()
         self._running: set[str] = set()
         self._stopped = 0
-        self._is_open = False
+        self._is_open = self._is_here = False
         self._state: state.JobState | None = None
         #: id -> exit code of its return
         self._codes: dict[str, int] = {}
@@ -86,6 +97,9 @@ class Dispatcher:
         self._is_open = True
         await self._connection.setup(sites)
         before = await state.load(self._connection, self._party, job.jid) if job.resumes else None
+        if job.resumes and before is None:  # workers have nothing of it: this process has run it
+            self._is_here = True
+            return
         key = before.key if before is not None else os.urandom(32)
         site = partial(_site_or_none, project)
         self._ledger = Ledger(job.jid, key, partial(project.reporter.warning, None), site)
@@ -100,7 +114,7 @@ class Dispatcher:
         if not job.collects:
             await self._describe(sites)
         self._state = before
-        if before is None:
+        if before is None and not self._within:
             self._state = state.JobState(start, key, self._first)
             await state.save(self._connection, self._party, self._state)
         await self._connection.nc.subscribe(names.progress_subject(jid=job.jid), cb=self._progressed)
@@ -176,15 +190,15 @@ class Dispatcher:
 
     async def run_one(self, id: str) -> TargetReturn:
         """The return of a target, from a worker of its site."""
-        future = self._returns.get(id)
-        if future is None:
-            future = self._returns[id] = asyncio.get_running_loop().create_future()
-            self._runner.stopping.works[id] = _Remote(self, id)
-            if not self._is_awaited(id):
-                if self._job.collects:
-                    self._answer(failure(id, self._nothing_there(id)))
-                else:
-                    self._begin(id)
+        if self._is_here:
+            return await run(self._runner, id)
+        future = self._future(id)
+        self._runner.stopping.works[id] = _Remote(self, id)
+        if not future.done() and not self._is_awaited(id):
+            if self._job.collects:
+                self._answer(failure(id, self._nothing_there(id)))
+            else:
+                self._begin(id)
         try:
             result = await self._ended_or_stopped(id, future)
         finally:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
+from pushsalt.jobs.model import JobStart
 from pushsalt.run.single import run
 
 if TYPE_CHECKING:
     from pushsalt.job import Job, Settings
-    from pushsalt.jobs.model import JobStart
     from pushsalt.model import TargetReturn
     from pushsalt.run.project import Project
     from pushsalt.run.rollout import Course
@@ -54,6 +54,20 @@ def place_of(project: Project, settings: Settings, runner: Runner, ids: Sequence
 
     course.width = course.size or course.total
     return Dispatcher(project, settings, runner, url, ids)
+
+
+async def run_in(project: Project, settings: Settings, runner: Runner, id: str) -> TargetReturn:
+    """The return of a target for a job within another one, such as a batch check."""
+    if not url_of(project, runner.job):
+        return await run(runner, id)
+    from pushsalt.workers.dispatch import Dispatcher
+
+    dispatcher = Dispatcher(project, settings, runner, url_of(project, runner.job), [id], within=True)
+    try:
+        await dispatcher.open(JobStart(runner.jid))
+        return await dispatcher.run_one(id)
+    finally:
+        await dispatcher.close()
 
 
 def url_of(project: Project, job: Job) -> str:

@@ -24,6 +24,7 @@ from pushsalt import __version__
 from pushsalt.errors import PushsaltError, TargetError
 from pushsalt.job import DEFAULT_CONCURRENCY, Settings
 from pushsalt.model import TargetReturn
+from pushsalt.redact import Redactor
 from pushsalt.workers import connection as nats
 from pushsalt.workers import local, messages, names, parties
 from pushsalt.workers.connection import Connection, Pull
@@ -264,12 +265,13 @@ class Worker:
     async def _begin(self, description: messages.Description) -> JobHere:
         jid, loop = description.jid, asyncio.get_running_loop()
         told: list[Any] = []
+        redactor = Redactor()
         box = Box(description.key)
 
         def send() -> None:
             events, told[:] = list(told), []
             head = Head("progress", jid, self.site, worker=self.id)
-            head = messages.sealed(head, messages.pack_data({"events": events}), box)
+            head = messages.sealed(head, messages.pack_data({"events": redactor.data(events)}), box)
             subject = names.progress_subject(self.site, jid)
             loop.create_task(_quietly(self._connection.nc.publish(subject, messages.encode(head))))
 
@@ -279,6 +281,7 @@ class Worker:
             told.append(event)
 
         project, learnt = await self._projects.take(description.project, Progress(tell))
+        redactor = project.redactor
         job = JobHere(description, project, learnt, self._places, self._width)
         await job.prepare()
         await self._stop_step(job)

@@ -1,53 +1,59 @@
-"""A project with sites, as a controller has it."""
+"""A NATS server per test, and projects whose configuration names it."""
 
 from __future__ import annotations
 
-import json
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pushsalt.events import Reporter
-from pushsalt.job import Settings
-from pushsalt.run.project import Project
-
-HOSTS = {
-    "a1": {"host": "192.0.2.1", "site": "a", "passwd": "only-of-a1", "priv": "keys/deploy", "pillar": {"p": "x"}},
-    "a2": {"host": "192.0.2.2", "site": "a", "jump": "gate", "port": 2222},
-    "b1": {"host": "192.0.2.3", "site": "b", "passwd": "only-of-b1"},
-    "gate": {"host": "192.0.2.9", "grains": {"role": "gate"}},
-}
-
-
-class Site:
-    """A project's folder; ``open`` gives the project of a new command."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.cache = folder.parent / "cache"
-        self.write("pushsalt.yaml", json.dumps({"file_roots": {"base": ["salt"]}, "pillar_roots": {"base": ["pillar"]}}))
-        self.write("inventory.yaml", json.dumps({"hosts": HOSTS, "groups": {"all": {"hosts": ["*"]}}}))
-        self.write("salt/top.sls", "base: {'*': [web]}")
-        self.write("salt/web/init.sls", "x: {test.succeed_without_changes: []}")
-        self.write("pillar/top.sls", "base: {'*': [secret]}")
-        self.write("pillar/secret.sls", "password: of-the-pillar\n")
-
-    def write(self, name: str, text: str | bytes) -> Path:
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    def configure(self, **options: object) -> None:
-        usual = {"file_roots": {"base": ["salt"]}, "pillar_roots": {"base": ["pillar"]}}
-        self.write("pushsalt.yaml", json.dumps({**usual, **options}))
-
-    def open(self, **settings: object) -> Project:
-        named = Settings(config=self.folder / "pushsalt.yaml", cache_dir=self.cache, **settings)  # type: ignore[arg-type]
-        return Project.open(named, Reporter())
+from tests.beds import nats, sshd
+from tests.beds.project import Project
+from tests.beds.sites import Site
 
 
 @pytest.fixture
-def site(tmp_path, monkeypatch):
+def server(tmp_path: Path) -> Iterator[nats.NatsServer]:
+    if reason := nats.missing():
+        pytest.skip(reason)
+    with nats.NatsServer(tmp_path / "nats") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sshd.SshdBed]:
+    """Servers t1, t2, t3."""
+    if reason := sshd.missing():
+        pytest.skip(reason)
+    with sshd.sshd_bed(tmp_path_factory.mktemp("sshd"), 3) as found:
+        yield found
+
+
+@pytest.fixture
+def local(server: nats.NatsServer, tmp_path: Path) -> Project:
+    """A project with the local targets l1 to l6, of which l5 and l6 have the site `far`."""
+    hosts: dict[str, Any] = {f"l{n}": {"transport": "local", "grains": {"number": n}} for n in range(1, 7)}
+    hosts["l5"]["site"] = hosts["l6"]["site"] = "far"
+    return Project(tmp_path, hosts, workers=server.url)
+
+
+@pytest.fixture
+def remote(server: nats.NatsServer, bed: sshd.SshdBed, tmp_path: Path) -> Callable[..., Project]:
+    """Makes a project with the targets of the bed, and files by name."""
+
+    def make(files: dict[str, str] | None = None, **hosts: Any) -> Project:
+        made = Project(tmp_path, {**bed.inventory()["hosts"], **hosts}, workers=server.url)
+        shutil.copy(bed.known_hosts, made.home / ".ssh" / "known_hosts")
+        made.files(files or {})
+        return made
+
+    return make
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """A project with the sites a and b."""
     monkeypatch.chdir(tmp_path)
     return Site(tmp_path / "project")
