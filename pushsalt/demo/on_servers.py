@@ -28,7 +28,10 @@ def start(folder: Path, tour: Tour, stack: ExitStack) -> Scene:
         "ssh_options": [f"UserKnownHostsFile={servers.known_hosts}", "ProxyJump=none"],
     }
     hosts = {
-        id: {"port": servers.targets[id].port, "grains": {"role": id.rstrip("0123456789"), "folder": str(servers.homes / id)}}
+        id: {
+            "port": servers.targets[id].port,
+            "grains": {"role": id.rstrip("0123456789"), "folder": str(servers.homes / id)},
+        }
         for id in IDS
     }
     project.write(tour.project, defaults, hosts, project.PILLAR_IN_FOLDER)

@@ -1,4 +1,4 @@
-"""``pushsalt demo --workers N``: a NATS server, N workers and thirty targets on loopback; one worker is killed in mid-run.
+"""``pushsalt demo --workers N``: a NATS server, N workers and thirty targets on loopback; one worker is killed.
 
 What is shown is the real thing: keys of ``pushsalt worker init``, a server with JetStream, processes of ``pushsalt
 worker``. Each target counts in a file of its own how often it was run.
@@ -85,7 +85,8 @@ def run(folder: Path, tour: Tour, stack: ExitStack, count: int) -> None:
     tour.show("Keys of the site: its part of the project, and all work, are encrypted to it.", "worker", "init", SITE)
     shutil.copy(folder / "id", tour.project / f"worker-{SITE}" / "ssh" / "id_ed25519")
     server = stack.enter_context(NatsServer(folder / "nats", tour.project / "workers" / "nats.conf"))
-    tour.say(f"\n# A NATS server with JetStream, from the configuration that was made.\n$ nats-server -c {tour.project}/workers/nats.conf", "1")
+    tour.say("\n# A NATS server with JetStream, from the configuration that was made.", "2")
+    tour.say(f"$ nats-server -c {tour.project}/workers/nats.conf &", "1")
     with (tour.project / "pushsalt.yaml").open("a") as stream:
         stream.write(f"workers: {server.url}\n")
     workers = _workers(folder, tour, stack, count)
@@ -112,7 +113,11 @@ def _project(folder: Path, tour: Tour, stack: ExitStack) -> tuple[dict[str, Path
     homes = {id: bed.homes / id for id in IDS}
     hosts = {id: {"port": bed.targets[id].port, "grains": {"folder": str(homes[id])}} for id in IDS}
     project.write(tour.project, defaults, hosts, project.PILLAR_IN_FOLDER)
-    for name, text in {"salt/counted.sls": _STATES, "pillar/top.sls": "base: {}\n", "salt/top.sls": "base: {}\n"}.items():
+    for name, text in {
+        "salt/counted.sls": _STATES,
+        "pillar/top.sls": "base: {}\n",
+        "salt/top.sls": "base: {}\n",
+    }.items():
         (tour.project / name).write_text(text)
         (tour.project / name).chmod(0o644)
     return homes, f"{server} on 127.0.0.1, as {user}, each with a separate home folder"
@@ -165,7 +170,9 @@ def _check(tour: Tour, homes: dict[str, Path]) -> None:
     counts = {id: _lines(home / "count") for id, home in homes.items()}
     lost, twice = ([id for id, count in counts.items() if wrong(count)] for wrong in (lambda n: n < 1, lambda n: n > 1))
     tour.say("\n# How often was each target run? The last state of each counts it in a file there.", "2")
-    tour.say(f"once: {len(counts) - len(lost) - len(twice)}   not at all: {len(lost)}   twice or more: {len(twice)}", "1")
+    tour.say(
+        f"once: {len(counts) - len(lost) - len(twice)}   not at all: {len(lost)}   twice or more: {len(twice)}", "1"
+    )
     if lost or twice:
         tour.failed.append(f"each target exactly once (lost: {', '.join(lost)}; twice: {', '.join(twice)})")
 

@@ -416,7 +416,9 @@ class Dispatcher:
             if shard.aside and shard.open:
                 why = next(iter(shard.refusals.values()), "no worker can use it")
                 why = f"the workers of the site {shard.site} refused it: {why}"
-                self._close_shard(shard, "worker_lost", why, "see the log of the workers; upgrade them if they are older")
+                self._close_shard(
+                    shard, "worker_lost", why, "see the log of the workers; upgrade them if they are older"
+                )
         if self._job.collects:
             await self._look_for_lost()
 
@@ -480,4 +482,3 @@ def _site_or_none(project: Project, id: str) -> str | None:
     with contextlib.suppress(PushsaltError):
         return site_of(project, id)
     return None
-

@@ -313,7 +313,9 @@ def _told(what: str) -> Iterator[None]:
     try:
         yield
     except nats.errors.NoRespondersError:
-        raise StoreError(f"{what}: the server has no JetStream", hint="start it with `-js`, or its configuration") from None
+        raise StoreError(
+            f"{what}: the server has no JetStream", hint="start it with `-js`, or its configuration"
+        ) from None
     except (nats.errors.Error, TimeoutError, asyncio.TimeoutError) as exc:
         raise StoreError(f"{what}: {exc or type(exc).__name__}", hint) from None
     except (zlib.error, ValueError, KeyError, TypeError) as exc:

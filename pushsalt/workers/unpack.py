@@ -47,7 +47,9 @@ class DamagedProject(CommandError):
 
 
 def _refuse(what: str) -> DamagedProject:
-    return DamagedProject(f"the project from the server is refused: {what}", hint="is the controller's version this one?")
+    return DamagedProject(
+        f"the project from the server is refused: {what}", hint="is the controller's version this one?"
+    )
 
 
 # --- the manifest ------------------------------------------------------------------------------------------------------
@@ -215,7 +217,9 @@ class Store:
                 target.write(data)
         if hasher.hexdigest() != digest:
             self._object(digest).unlink(missing_ok=True)
-            raise DamagedProject("a file in the worker's cache was damaged, and was removed", hint="run the command again")
+            raise DamagedProject(
+                "a file in the worker's cache was damaged, and was removed", hint="run the command again"
+            )
         place.chmod(mode)
 
     def _expire(self, kept: Path) -> None:
@@ -314,4 +318,6 @@ class _Targets(inventoryimage.Targets):
         self._ssh_keys = ssh_keys
 
     def completed(self, target: Target) -> Target:
-        return replace(target, priv=tuple(str(self._ssh_keys / name) for name in target.priv)) if target.priv else target
+        return (
+            replace(target, priv=tuple(str(self._ssh_keys / name) for name in target.priv)) if target.priv else target
+        )

@@ -23,7 +23,9 @@ class Site:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.cache = folder.parent / "cache"
-        self.write("pushsalt.yaml", json.dumps({"file_roots": {"base": ["salt"]}, "pillar_roots": {"base": ["pillar"]}}))
+        self.write(
+            "pushsalt.yaml", json.dumps({"file_roots": {"base": ["salt"]}, "pillar_roots": {"base": ["pillar"]}})
+        )
         self.write("inventory.yaml", json.dumps({"hosts": HOSTS, "groups": {"all": {"hosts": ["*"]}}}))
         self.write("salt/top.sls", "base: {'*': [web]}")
         self.write("salt/web/init.sls", "x: {test.succeed_without_changes: []}")

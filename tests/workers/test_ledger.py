@@ -119,7 +119,11 @@ def test_parts_are_joined_in_any_order(bed):
     bed.taken()
     text = "".join(chr(32 + n * 7919 % 90) for n in range(3_000_000))
     head = bed.head("return", 1, "a", "w1", messages.pack_answer(Answer(TargetReturn("a1", text))))
-    parts = messages.split(replace(head, box=bed.ledger.box("a").seal(messages.pack_answer(Answer(TargetReturn("a1", text))), head.purpose)))
+    parts = messages.split(
+        replace(
+            head, box=bed.ledger.box("a").seal(messages.pack_answer(Answer(TargetReturn("a1", text))), head.purpose)
+        )
+    )
     if len(parts) == 1:
         pytest.skip("it was compressed to one part")
     found = [bed.send(each) for each in reversed(parts)]

@@ -104,7 +104,9 @@ async def test_server_and_its_disk_see_nothing(bed, tmp_path):
     bed.site.write("salt/plain.sls", "# a line that would be found if it were stored openly\n" * 50)
     await bed.upload("a", "b")
     bed.server.stop()
-    stored = b"".join(path.read_bytes() for path in (bed.site.folder / "workers/jetstream").rglob("*") if path.is_file())
+    stored = b"".join(
+        path.read_bytes() for path in (bed.site.folder / "workers/jetstream").rglob("*") if path.is_file()
+    )
     assert b"age-encryption.org" in stored
     for secret in (b"of-the-pillar", b"only-of-a1", b"only-of-b1", b"would be found", b"plain.sls", b"192.0.2.1"):
         assert secret not in stored, secret

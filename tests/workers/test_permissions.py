@@ -39,7 +39,10 @@ class Client:
             self.errors.append(str(exc).lower())
 
         self.nc = await nats.connect(
-            **{**connect_options(server.url, folder), **options}, allow_reconnect=False, connect_timeout=5, error_cb=failed
+            **{**connect_options(server.url, folder), **options},
+            allow_reconnect=False,
+            connect_timeout=5,
+            error_cb=failed,
         )
         return self
 
@@ -128,7 +131,8 @@ async def test_a_worker_cannot_publish_there(clients, subject):
 
 
 @pytest.mark.parametrize(
-    "subject", [">", "pushsalt.>", "pushsalt.work.a", "pushsalt.returns.>", "_INBOX.>", "_INBOX_pushsalt_a.>", "$KV.>", "$JS.>"]
+    "subject",
+    [">", "pushsalt.>", "pushsalt.work.a", "pushsalt.returns.>", "_INBOX.>", "_INBOX_pushsalt_a.>", "$KV.>", "$JS.>"],
 )
 async def test_a_worker_cannot_listen_there(clients, subject):
     _, worker = clients

@@ -41,7 +41,10 @@ def test_it_is_for_one_purpose(parties):
 def test_who_knows_only_public_keys_can_forge_nothing(parties):
     """A broker, or another site, has public keys, and its own private ones."""
     stranger = Keys(PrivateKeys.new(), {"a": parties[CONTROLLER].peer("a")})
-    for message in (stranger.seal("a", b"evil", "job 1"), agefile.encrypt(b"\0" * 64 + b"evil", [stranger.peer("a").seal])):
+    for message in (
+        stranger.seal("a", b"evil", "job 1"),
+        agefile.encrypt(b"\0" * 64 + b"evil", [stranger.peer("a").seal]),
+    ):
         with pytest.raises(NotAuthentic, match="not signed"):
             parties["a"].open(CONTROLLER, message, "job 1")
 

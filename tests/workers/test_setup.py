@@ -63,7 +63,9 @@ def test_no_subject_of_a_site_is_one_of_another(here):
     """Except those that say nothing: the server's own state, and what all sites may read."""
     common = set(names.worker_publishes("a")) & set(names.worker_publishes("b"))
     assert not [subject for subject in common if not subject.startswith("$JS.API.")]
-    assert not [each for each in names.worker_publishes("a") if each.startswith(("pushsalt.", "$KV.")) and ".a" not in each]
+    assert not [
+        each for each in names.worker_publishes("a") if each.startswith(("pushsalt.", "$KV.")) and ".a" not in each
+    ]
 
 
 def test_outside_of_a_project_the_folder_has_everything(tmp_path):
@@ -89,7 +91,10 @@ def test_renewing_revokes_the_former_user(here):
     after = nkeys.user_of((here.folder / "worker-berlin/site.creds").read_text()).public
     authority = setup.Authority(here.folder / "workers")
     assert list(authority.revoked()) == [before] and authority.users("berlin") == [after]
-    assert controller_keys(here.folder / "workers").peer("berlin") == site_keys(here.folder / "worker-berlin").private.public
+    assert (
+        controller_keys(here.folder / "workers").peer("berlin")
+        == site_keys(here.folder / "worker-berlin").private.public
+    )
 
 
 def test_revoking_takes_the_public_key_away(here):
