@@ -310,9 +310,7 @@ class Given:
             cache_dir=Path(cache) if cache else None,
             locked=bool(self.locked),
             options={
-                name: value
-                for name in (*(opt.name for opt in LOGIN), "workers")
-                if (value := self.values.get(name))
+                name: value for name in (*(opt.name for opt in LOGIN), "workers") if (value := self.values.get(name))
             },
             passwd=passwd,
             sudo_password=sudo_password,

@@ -51,7 +51,9 @@ def worker(given: Given, ctx: typer.Context) -> int:
     if given.unit:
         from pushsalt.cli.unitfile import unit_file
 
-        words = [word for opt in SHOWN[:2] if given.values.get(opt.name) for word in (opt.flags[0], given.values[opt.name])]
+        words = [
+            word for opt in SHOWN[:2] if given.values.get(opt.name) for word in (opt.flags[0], given.values[opt.name])
+        ]
         TERMINAL.get().stdout.write(unit_file("worker", given, *map(shlex.quote, words)))
         return EXIT_OK
     return asyncio.run(_work(given))
@@ -133,5 +135,3 @@ async def _status(given: Given) -> dict[str, Any]:
         return {"sites": await state.sites(made)}
     finally:
         await made.close()
-
-

@@ -85,7 +85,7 @@ class Dispatcher:
         #: id -> exit code of its return
         self._codes: dict[str, int] = {}
 
-    # the beginning and the end -----------------------------------------------------------------------------------------
+    # the beginning and the end ----------------------------------------------------------------------------------------
 
     async def open(self, start: JobStart) -> None:
         """Connect, send the project, and announce the job. Raises CommandError."""
@@ -186,7 +186,7 @@ class Dispatcher:
             for id in list(self._returns):
                 self._answer(failure(id, TargetError("worker_lost", f"{id}: its return is not known: {trouble}", hint)))
 
-    # one target --------------------------------------------------------------------------------------------------------
+    # one target -------------------------------------------------------------------------------------------------------
 
     async def run_one(self, id: str) -> TargetReturn:
         """The return of a target, from a worker of its site."""
@@ -272,7 +272,7 @@ class Dispatcher:
             subject = names.work_subject(shard.site)
             shard.seq = await self._connection.store(subject, messages.encode(head), messages.message_id(head))
 
-    # returns -----------------------------------------------------------------------------------------------------------
+    # returns ----------------------------------------------------------------------------------------------------------
 
     async def _read_backlog(self, reader: Reader) -> None:
         """Read what is stored of the job, before it goes on."""
@@ -333,7 +333,7 @@ class Dispatcher:
                 if not project.is_kept(target, answer.pillar):
                     project.remember_pillar(target, answer.pillar)
 
-    # progress and stopping ---------------------------------------------------------------------------------------------
+    # progress and stopping --------------------------------------------------------------------------------------------
 
     async def _progressed(self, message: Any) -> None:
         """The progress of targets, for the view."""
@@ -384,7 +384,7 @@ class Dispatcher:
                 await self._connection.nc.publish(names.control_subject(jid), order)
             await self._connection.put(names.STOPPED_BUCKET, f"{jid}.{site}", box)
 
-    # sites without workers -----------------------------------------------------------------------------------------------
+    # sites without workers --------------------------------------------------------------------------------------------
 
     async def _watch(self) -> None:
         """Look for sites without workers, and for shards that are gone."""
@@ -416,7 +416,9 @@ class Dispatcher:
             if shard.aside and shard.open:
                 why = next(iter(shard.refusals.values()), "no worker can use it")
                 why = f"the workers of the site {shard.site} refused it: {why}"
-                self._close_shard(shard, "worker_lost", why, "see the log of the workers; upgrade them if they are older")
+                self._close_shard(
+                    shard, "worker_lost", why, "see the log of the workers; upgrade them if they are older"
+                )
         if self._job.collects:
             await self._look_for_lost()
 
@@ -480,4 +482,3 @@ def _site_or_none(project: Project, id: str) -> str | None:
     with contextlib.suppress(PushsaltError):
         return site_of(project, id)
     return None
-

@@ -213,4 +213,3 @@ class JobHere:
         """Close the connections with targets."""
         for runner in self._runners.values():
             await runner.close()
-

@@ -44,9 +44,7 @@ class Shard:
 class Ledger:
     """The shards of a job. ``warn`` gets a text about each message that does not count."""
 
-    def __init__(
-        self, jid: str, key: bytes, warn: Callable[[str], None], site_of: Callable[[str], str | None]
-    ) -> None:
+    def __init__(self, jid: str, key: bytes, warn: Callable[[str], None], site_of: Callable[[str], str | None]) -> None:
         """``key``: of the job, from which those of its sites are made. ``site_of``: the site of an id, if it has one."""
         self.jid = jid
         self._key = key

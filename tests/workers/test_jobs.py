@@ -28,7 +28,10 @@ def without_times(ret):
 
 @pytest.fixture
 def workers(local, server):
-    with WorkerProcess(local, server.url, "default", "w1") as first, WorkerProcess(local, server.url, "far", "w2") as second:
+    with (
+        WorkerProcess(local, server.url, "default", "w1") as first,
+        WorkerProcess(local, server.url, "far", "w2") as second,
+    ):
         yield first, second
 
 
