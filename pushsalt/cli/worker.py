@@ -16,6 +16,7 @@ from pushsalt.cli.app import Actions, Command
 from pushsalt.cli.opt import Opt, whole
 from pushsalt.cli.options import GLOBAL, LIMITS, OUTPUT, Given, takes
 from pushsalt.cli.stdio import TERMINAL
+from pushsalt.cli.workerinit import register
 from pushsalt.errors import EXIT_OK, UsageError
 
 if TYPE_CHECKING:
@@ -27,7 +28,9 @@ pushsalt worker --site berlin --unit > /etc/systemd/system/pushsalt-worker.servi
 pushsalt worker status
 """
 SHOWN = (
-    Opt("site", ("--site",), "The site whose targets it takes (default: default).", metavar="NAME"),
+    Opt(
+        "site", ("--site",), "The site whose targets it takes (default: that of the keys, or default).", metavar="NAME"
+    ),
     Opt("keys", ("--keys",), "Folder with the keys of the site (default: worker-NAME).", metavar="DIR"),
     Opt("unit", ("--unit",), "Print a unit file for systemd that runs this command.", "flag"),
     *(opt for opt in LIMITS if opt.name == "concurrency"),
@@ -68,9 +71,9 @@ async def _work(given: Given) -> int:
 
     configured_log(given, TERMINAL.get())
     need_extra()
-    site = names.check_site(given.site or names.DEFAULT_SITE)
-    folder = Path(given.keys) if given.keys else keys.worker_folder(site)
+    folder = Path(given.keys) if given.keys else keys.worker_folder(given.site or names.DEFAULT_SITE)
     found = keys.load_worker(folder) if folder is not None else None
+    site = names.check_site(given.site or (found.site if found is not None else names.DEFAULT_SITE))
     if found is not None and found.site != site:
         raise UsageError(f"{folder} has the keys of the site {found.site}, not of {site}", "name its folder by --keys")
     config = _config(given)
@@ -135,3 +138,6 @@ async def _status(given: Given) -> dict[str, Any]:
         return {"sites": await state.sites(made)}
     finally:
         await made.close()
+
+
+register(app)

@@ -1,7 +1,7 @@
 """Hands out the targets of a job to the workers of their sites, and gives their returns to the job.
 
-``Dispatcher.run_one`` takes the place of ``pushsalt.run.single.run``: batches, limits for failures, the record, the view
-and the exit code are those of every job. Targets that begin at the same time and have the same site travel together, in
+``Dispatcher.run_one`` takes the place of ``pushsalt.run.single.run``: batches, limits for failures, the record, the
+view and the exit code are those of every job. Targets that begin at the same time and have the same site travel together, in
 shards.
 """
 
@@ -145,7 +145,7 @@ class Dispatcher:
     async def _uploaded(self, sites: list[str]) -> dict[str, dict[str, Any]]:
         """Send the project; what names it at each site. Without keys, workers on this machine use it where it is."""
         if isinstance(self._party, parties.Plain):
-            return dict.fromkeys(sites, {"local": local.given(self._project, self._settings)})
+            return {site: {"local": local.given(self._project, self._settings)} for site in sites}
         from pushsalt.workers import objects
 
         stored = await objects.upload(self._connection.nc, self._project, sites, self._party)

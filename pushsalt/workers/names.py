@@ -7,7 +7,7 @@
     KV pushsalt-jobs        JID         state of a job; for controllers only
     KV pushsalt-stopped     JID.SITE    jobs that were stopped: no shard of them begins
     KV pushsalt-workers     SITE.WORKER presence of workers; entries end by themselves
-    Objects pushsalt-SITE               the project, for the workers of one site
+    KV pushsalt-SITE                    the project, for the workers of one site (``objects.py``)
 
 Controllers may use everything below ``pushsalt.`` and the JetStream API. ``worker_publishes`` and
 ``worker_subscribes`` are the permissions of the workers of one site.
@@ -81,7 +81,7 @@ def presence_key(site: str, worker: str) -> str:
 
 
 def objects_bucket(site: str) -> str:
-    """The bucket of the object store with the project for a site."""
+    """The key-value bucket with the project for a site."""
     return f"pushsalt-{site}"
 
 
@@ -108,16 +108,8 @@ def worker_publishes(site: str) -> list[str]:
         f"$JS.API.CONSUMER.DELETE.{RETURNS_STREAM}.*",
         # whether a job was stopped
         f"$JS.API.DIRECT.GET.KV_{STOPPED_BUCKET}.$KV.{STOPPED_BUCKET}.*.{site}",
-        # the project
-        f"$JS.API.STREAM.INFO.OBJ_{objects}",
-        f"$JS.API.STREAM.MSG.GET.OBJ_{objects}",
-        f"$JS.API.DIRECT.GET.OBJ_{objects}.>",
-        f"$JS.API.DIRECT.GET.OBJ_{objects}",
-        f"$JS.API.CONSUMER.CREATE.OBJ_{objects}",
-        f"$JS.API.CONSUMER.CREATE.OBJ_{objects}.>",
-        f"$JS.API.CONSUMER.DELETE.OBJ_{objects}.>",
-        f"$JS.API.CONSUMER.INFO.OBJ_{objects}.>",
-        f"$JS.FC.OBJ_{objects}.>",
+        # the project: pieces by their names
+        f"$JS.API.DIRECT.GET.KV_{objects}.$KV.{objects}.>",
     ]
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt import __version__
 from pushsalt.errors import PushsaltError, TargetError
-from pushsalt.job import DEFAULT_CONCURRENCY, Settings
+from pushsalt.job import DEFAULT_CONCURRENCY
 from pushsalt.model import TargetReturn
 from pushsalt.redact import Redactor
 from pushsalt.workers import connection as nats
@@ -240,7 +240,7 @@ class Worker:
         from pushsalt.workers import objects
 
         path = await objects.materialize(self._connection.nc, named, self._cache_dir / "projects", self._party)
-        settings = objects.settings_of(path, self._cache_dir / "caches", self._folder)
+        settings = objects.settings_of(path, self._cache_dir / "caches")
         project = await asyncio.to_thread(Project.open, settings, reporter)
         objects.furnish(project, self._folder)
         return project

@@ -11,6 +11,7 @@ import pytest
 
 from tests.beds import nats, sshd
 from tests.beds.project import Project
+from tests.beds.sites import Site
 
 
 @pytest.fixture
@@ -49,3 +50,10 @@ def remote(server: nats.NatsServer, bed: sshd.SshdBed, tmp_path: Path) -> Callab
         return made
 
     return make
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """A project with the sites a and b."""
+    monkeypatch.chdir(tmp_path)
+    return Site(tmp_path / "project")
