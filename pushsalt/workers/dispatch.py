@@ -1,7 +1,7 @@
 """Hands out the targets of a job to the workers of their sites, and gives their returns to the job.
 
-``Dispatcher.run_one`` takes the place of ``pushsalt.run.single.run``: batches, limits for failures, the record, the view
-and the exit code are those of every job. Targets that begin at the same time and have the same site travel together, in
+``Dispatcher.run_one`` takes the place of ``pushsalt.run.single.run``: batches, limits for failures, the record, the
+view and the exit code are those of every job. Targets that begin at the same time and have the same site travel together, in
 shards.
 """
 
@@ -85,7 +85,7 @@ class Dispatcher:
         #: id -> exit code of its return
         self._codes: dict[str, int] = {}
 
-    # the beginning and the end -----------------------------------------------------------------------------------------
+    # the beginning and the end ----------------------------------------------------------------------------------------
 
     async def open(self, start: JobStart) -> None:
         """Connect, send the project, and announce the job. Raises CommandError."""
@@ -145,7 +145,7 @@ class Dispatcher:
     async def _uploaded(self, sites: list[str]) -> dict[str, dict[str, Any]]:
         """Send the project; what names it at each site. Without keys, workers on this machine use it where it is."""
         if isinstance(self._party, parties.Plain):
-            return dict.fromkeys(sites, {"local": local.given(self._project, self._settings)})
+            return {site: {"local": local.given(self._project, self._settings)} for site in sites}
         from pushsalt.workers import objects
 
         stored = await objects.upload(self._connection.nc, self._project, sites, self._party)
@@ -186,7 +186,7 @@ class Dispatcher:
             for id in list(self._returns):
                 self._answer(failure(id, TargetError("worker_lost", f"{id}: its return is not known: {trouble}", hint)))
 
-    # one target --------------------------------------------------------------------------------------------------------
+    # one target -------------------------------------------------------------------------------------------------------
 
     async def run_one(self, id: str) -> TargetReturn:
         """The return of a target, from a worker of its site."""
@@ -272,7 +272,7 @@ class Dispatcher:
             subject = names.work_subject(shard.site)
             shard.seq = await self._connection.store(subject, messages.encode(head), messages.message_id(head))
 
-    # returns -----------------------------------------------------------------------------------------------------------
+    # returns ----------------------------------------------------------------------------------------------------------
 
     async def _read_backlog(self, reader: Reader) -> None:
         """Read what is stored of the job, before it goes on."""
@@ -333,7 +333,7 @@ class Dispatcher:
                 if not project.is_kept(target, answer.pillar):
                     project.remember_pillar(target, answer.pillar)
 
-    # progress and stopping ---------------------------------------------------------------------------------------------
+    # progress and stopping --------------------------------------------------------------------------------------------
 
     async def _progressed(self, message: Any) -> None:
         """The progress of targets, for the view."""
@@ -384,7 +384,7 @@ class Dispatcher:
                 await self._connection.nc.publish(names.control_subject(jid), order)
             await self._connection.put(names.STOPPED_BUCKET, f"{jid}.{site}", box)
 
-    # sites without workers -----------------------------------------------------------------------------------------------
+    # sites without workers --------------------------------------------------------------------------------------------
 
     async def _watch(self) -> None:
         """Look for sites without workers, and for shards that are gone."""

@@ -45,7 +45,7 @@ class Ledger:
     """The shards of a job. ``warn`` gets a text about each message that does not count."""
 
     def __init__(self, jid: str, key: bytes, warn: Callable[[str], None], site_of: Callable[[str], str | None]) -> None:
-        """``key``: of the job, from which those of its sites are made. ``site_of``: the site of an id, if it has one."""
+        """``key``: of the job, from which those of its sites are made. ``site_of``: the site of an id, if known."""
         self.jid = jid
         self._key = key
         self._boxes: dict[str, Box] = {}
@@ -184,4 +184,4 @@ class Ledger:
 
 
 #: In place of a worker's id in messages of controllers.
-CONTROLLER_TOKEN: Final = "controller"
+CONTROLLER_TOKEN: Final = "controller"  # noqa: S105

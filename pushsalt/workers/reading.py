@@ -56,7 +56,7 @@ class Reader:
         self._pull = Pull(self._connection, names.RETURNS_STREAM, self._consumer)
 
     async def some(self, number: int = _BATCH, seconds: float = 10.0) -> AsyncIterator[tuple[str, bytes]]:
-        """Yield (subject, data) of messages that come within this time. Raises ServerError if they are gone for good."""
+        """Yield (subject, data) of messages that come within this time. Raises ServerError."""
         if self._pull is None:
             await self.open()
         assert self._pull is not None

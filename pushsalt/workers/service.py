@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt import __version__
 from pushsalt.errors import PushsaltError, TargetError
-from pushsalt.job import DEFAULT_CONCURRENCY, Settings
+from pushsalt.job import DEFAULT_CONCURRENCY
 from pushsalt.model import TargetReturn
 from pushsalt.redact import Redactor
 from pushsalt.workers import connection as nats
@@ -137,7 +137,7 @@ class Worker:
                 told = True
             await asyncio.sleep(1.0)
 
-    # presence and orders -----------------------------------------------------------------------------------------------
+    # presence and orders ----------------------------------------------------------------------------------------------
 
     async def _be_present(self) -> None:
         """Renew the entry of this worker."""
@@ -385,7 +385,7 @@ class Shard:
         """Store the return of a target."""
         id, head = answer.result.id, self._head
         which = messages.short(id)
-        head = Head("return", head.jid, self._worker.site, head.n, self._worker.id, text=which)
+        head = Head("return", head.jid, self._worker.site, head.n, self._worker.id, version=head.version, text=which)
         head = messages.sealed(head, messages.pack_answer(answer), box)
         for part in messages.split(head):
             await self._send(part, id)
@@ -395,7 +395,8 @@ class Shard:
         await self._connection.store(subject, messages.encode(head), messages.message_id(head, id))
 
     async def _tell(self, kind: str, box: Box) -> None:
-        head = Head(kind, self._head.jid, self._worker.site, self._head.n, self._worker.id)
+        shard = self._head  # the controller that has handed it out reads its version
+        head = Head(kind, shard.jid, self._worker.site, shard.n, self._worker.id, version=shard.version)
         await self._send(messages.sealed(head, messages.pack_data({"deliveries": self._deliveries}), box))
 
     async def _refuse(self, why: str) -> None:

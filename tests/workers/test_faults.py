@@ -1,4 +1,4 @@
-"""Crashes of workers, servers and controllers in the middle of runs: each target has one return, each state runs once."""
+"""Crashes of workers, servers and controllers in mid-run: each target has one return, each state runs once."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def folder(tmp_path):
 @pytest.mark.parametrize("url", ["nats://127.0.0.1:4333", "localhost:4333", "nats://[::1]:4333", "tls://127.0.0.1"])
 def test_this_machine_needs_no_keys(url):
     options = connect_options(url, None)
-    assert "user_jwt_cb" not in options and "tls" in options or url.startswith("tls") is False
+    assert ("user_jwt_cb" not in options and "tls" in options) or url.startswith("tls") is False
     assert len(options["servers"]) == 1
 
 
