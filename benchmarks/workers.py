@@ -1,12 +1,12 @@
 """Measures workers beside the plain controller: ``python benchmarks/workers.py``.
 
-``apply``: 50 unchanged ``file.managed`` on 100 loopback servers, and ``run``: ``cmd.run hostname`` there: by two workers
-on this machine, and by the controller itself (at most 1.15 times its wall time). Both take turns; the whole command is
-measured, from start to exit. Workers have keys, so all work, returns and files are sealed. Connections are made anew by
-both each time.
+``apply``: 50 unchanged ``file.managed`` on 100 loopback servers, and ``run``: ``cmd.run hostname`` there: by two
+workers on this machine, and by the controller itself (at most 1.15 times its wall time). Both take turns; the whole
+command is measured, from start to exit. Workers have keys, so all work, returns and files are sealed. Connections are
+made anew by both each time.
 
-``handoff``: 10,000 ids without a worker: shards, and seconds from the first to the last one in the queue of the site, by
-the server's clock (at most 1 s).
+``handoff``: 10,000 ids without a worker: shards, and seconds from the first to the last one in the queue of the site,
+by the server's clock (at most 1 s).
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ def handoff(options: argparse.Namespace, work: Path) -> None:
                 process.kill()
                 process.wait()
             print(
-                f"  handoff {options.ids} ids: {shards} shards in {last - first:.2f} s; the last one {last - began:.2f} s "
-                f"after the start of the command (run {number + 1})",
+                f"  handoff {options.ids} ids: {shards} shards in {last - first:.2f} s; the last one "
+                f"{last - began:.2f} s after the start of the command (run {number + 1})",
                 flush=True,
             )
 

@@ -1,4 +1,4 @@
-"""``pushsalt demo --workers N``: a NATS server, N workers and thirty targets on loopback; one worker is killed in mid-run.
+"""``pushsalt demo --workers N``: a NATS server, N workers and thirty targets on loopback; one worker is killed.
 
 What is shown is the real thing: keys of ``pushsalt worker init``, a server with JetStream, processes of ``pushsalt
 worker``. Each target counts in a file of its own how often it was run.
@@ -85,10 +85,8 @@ def run(folder: Path, tour: Tour, stack: ExitStack, count: int) -> None:
     tour.show("Keys of the site: its part of the project, and all work, are encrypted to it.", "worker", "init", SITE)
     shutil.copy(folder / "id", tour.project / f"worker-{SITE}" / "ssh" / "id_ed25519")
     server = stack.enter_context(NatsServer(folder / "nats", tour.project / "workers" / "nats.conf"))
-    tour.say(
-        f"\n# A NATS server with JetStream, from the configuration that was made.\n$ nats-server -c {tour.project}/workers/nats.conf",
-        "1",
-    )
+    tour.say("\n# A NATS server with JetStream, from the configuration that was made.", "2")
+    tour.say(f"$ nats-server -c {tour.project}/workers/nats.conf &", "1")
     with (tour.project / "pushsalt.yaml").open("a") as stream:
         stream.write(f"workers: {server.url}\n")
     workers = _workers(folder, tour, stack, count)

@@ -11,14 +11,17 @@ from pushsalt.errors import UsageError
 from pushsalt.workers import nkeys
 from pushsalt.workers.nkeys import NKey
 
-#: made with nats-io/nkeys: `nk -gen user -pubout`
-SEED = "SUAEL6GG2L2HIF7DUGZJGMRUFKXELGGYFMHF76UO2AYBG3K4YLWR3FKC2Q"
-PUBLIC = "UD466L6EBCM3YY5HEGHJANNTN4LSKTSUXTH7RILHCKEQMQHTBNLHJJXT"
+#: a key, and its signature of a nonce, as the tests of mmmries/nkeys have them
+SEED = "SUAMLK2ZNL35WSMW37E7UD4VZ7ELPKW7DHC3BWBSD2GCZ7IUQQXZIORRBU"
+PUBLIC = "UCK5N7N66OBOINFXAYC2ACJQYFSOD4VYNU6APEJTAVFZB2SVHLKGEW7L"
+NONCE = b"PXoWU7zWAMt75FY"
+SIGNED = "ZaAiVDgB5CeYoXoQ7cBCmq+ZllzUnGUoDVb8C7PilWvCs8XKfUchAUhz2P4BYAF++Dg3w05CqyQFRDiGL6LrDw=="
 
 
-def test_a_seed_of_another_program_has_the_same_public_key():
+def test_a_seed_of_another_program_has_the_same_public_key_and_signature():
     user = NKey.parse(SEED)
     assert (user.kind, user.public, user.seed) == (nkeys.USER, PUBLIC, SEED)
+    assert base64.b64encode(user.sign(NONCE)).decode() == SIGNED
 
 
 @pytest.mark.parametrize("kind, letters", [(nkeys.OPERATOR, "SO"), (nkeys.ACCOUNT, "SA"), (nkeys.USER, "SU")])
