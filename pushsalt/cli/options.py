@@ -310,7 +310,8 @@ class Given:
             cache_dir=Path(cache) if cache else None,
             locked=bool(self.locked),
             options={
-                name: value for name in (*(opt.name for opt in LOGIN), "workers") if (value := self.values.get(name))
+                **{opt.name: value for opt in LOGIN if (value := self.values.get(opt.name))},
+                **({} if self.workers is None else {"workers": self.workers}),
             },
             passwd=passwd,
             sudo_password=sudo_password,

@@ -1,8 +1,8 @@
 """Hands out the targets of a job to the workers of their sites, and gives their returns to the job.
 
 ``Dispatcher.run_one`` takes the place of ``pushsalt.run.single.run``: batches, limits for failures, the record, the
-view and the exit code are those of every job. Targets that begin at the same time and have the same site travel together, in
-shards.
+view and the exit code are those of every job. Targets that begin at the same time and have the same site travel
+together, in shards.
 """
 
 from __future__ import annotations

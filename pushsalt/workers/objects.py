@@ -66,7 +66,7 @@ class ProjectRef:
         return {"site": site, "objects": self.references[site]}
 
 
-# --- the controller ----------------------------------------------------------------------------------------------------
+# --- the controller --------------------------------------------------------------------------------------------------
 
 
 async def upload(nc: Any, project: Project, sites: Sequence[str], keys: Keys) -> ProjectRef:
@@ -192,7 +192,7 @@ def _pieces(source: Callable[[], BinaryIO]) -> Iterator[bytes]:
             yield piece
 
 
-# --- the worker --------------------------------------------------------------------------------------------------------
+# --- the worker ------------------------------------------------------------------------------------------------------
 
 
 async def materialize(nc: Any, named: Mapping[str, Any], cache_dir: Path, keys: Keys) -> Path:
@@ -270,7 +270,7 @@ def _inflated(data: bytes, limit: int) -> bytes:
     return found
 
 
-# --- the server --------------------------------------------------------------------------------------------------------
+# --- the server ------------------------------------------------------------------------------------------------------
 
 
 async def _get(nc: Any, bucket: str, key: str) -> bytes | None:
@@ -324,7 +324,7 @@ def _told(what: str) -> Iterator[None]:
         raise StoreError(f"{what}: {exc.strerror or exc}", hint="is there room on this machine's disk?") from None
 
 
-# --- opening it --------------------------------------------------------------------------------------------------------
+# --- opening it ------------------------------------------------------------------------------------------------------
 
 
 def settings_of(folder: Path, cache_dir: Path) -> Settings:

@@ -34,7 +34,10 @@ listen: "127.0.0.1:4222"
 # }}
 server_name: pushsalt
 # For servers of other regions (`leaf.conf` of a site):
-# leafnodes {{ listen: "0.0.0.0:7422", tls {{ cert_file: "/etc/nats/server.pem", key_file: "/etc/nats/server-key.pem" }} }}
+# leafnodes {{
+#   listen: "0.0.0.0:7422"
+#   tls {{ cert_file: "/etc/nats/server.pem", key_file: "/etc/nats/server-key.pem" }}
+# }}
 jetstream {{
   store_dir: "{store}"
 }}

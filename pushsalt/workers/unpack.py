@@ -52,7 +52,7 @@ def _refuse(what: str) -> DamagedProject:
     )
 
 
-# --- the manifest ------------------------------------------------------------------------------------------------------
+# --- the manifest ----------------------------------------------------------------------------------------------------
 
 
 def checked(manifest: Mapping[str, Any], site: str) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def wanted(manifest: Mapping[str, Any]) -> dict[str, int]:
     return {**found, manifest["inventory"]: MAX_FILE}
 
 
-# --- the cache ---------------------------------------------------------------------------------------------------------
+# --- the cache -------------------------------------------------------------------------------------------------------
 
 
 class Store:
@@ -245,7 +245,7 @@ def _time(path: Path) -> float:
         return time.time()
 
 
-# --- the files of a project --------------------------------------------------------------------------------------------
+# --- the files of a project ------------------------------------------------------------------------------------------
 
 
 def _write_files(folder: Path, place: Path, manifest: Mapping[str, Any]) -> None:

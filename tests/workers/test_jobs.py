@@ -49,7 +49,7 @@ def test_apply_and_run_equal_those_without_workers(local, workers):
             assert (without_times(ret) == without_times(plain)) if isinstance(ret, dict) else ret == plain
     for words in (
         ("test.ping",),
-        ("test.arg", "a", "k=[1, 2]"),
+        ("test.echo", "[1, 2]"),
         ("cmd.run", "exit 3"),
         ("nothing.there",),
         ("test.exception", "no"),

@@ -81,7 +81,7 @@ def test_keys_as_text(parties):
 @pytest.mark.parametrize("change", [{"seal": "age1x"}, {"sign": "00"}, {"sign": "x" * 64}])
 def test_damaged_keys_are_refused_with_their_file(parties, change):
     public = dataclasses.replace(parties["a"].private.public, **change)
-    with pytest.raises(UsageError, match="a.pub has no public keys"):
+    with pytest.raises(UsageError, match=r"a\.pub has no public keys"):
         PublicKeys.parse(public.text("title"), "a.pub")
-    with pytest.raises(UsageError, match="site.key has no private keys"):
+    with pytest.raises(UsageError, match=r"site\.key has no private keys"):
         PrivateKeys.parse("identity: AGE-SECRET-KEY-1X\nsigner: 00\n", "site.key")
