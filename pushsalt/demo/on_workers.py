@@ -168,7 +168,8 @@ def _killing(tour: Tour, workers: list[Worker], homes: dict[str, Path]) -> Itera
 def _check(tour: Tour, homes: dict[str, Path]) -> None:
     """Say how often each target was run."""
     counts = {id: _lines(home / "count") for id, home in homes.items()}
-    lost, twice = ([id for id, count in counts.items() if wrong(count)] for wrong in (lambda n: n < 1, lambda n: n > 1))
+    lost = [id for id, count in counts.items() if count < 1]
+    twice = [id for id, count in counts.items() if count > 1]
     tour.say("\n# How often was each target run? The last state of each counts it in a file there.", "2")
     tour.say(
         f"once: {len(counts) - len(lost) - len(twice)}   not at all: {len(lost)}   twice or more: {len(twice)}", "1"
