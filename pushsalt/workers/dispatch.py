@@ -26,6 +26,7 @@ from pushsalt.workers import local, messages, names, parties, state
 from pushsalt.workers.ledger import CONTROLLER_TOKEN, Ledger, Shard
 from pushsalt.workers.messages import Answer, Description, Head
 from pushsalt.workers.reading import Reader
+from pushsalt.workers.seal import Keys
 
 if TYPE_CHECKING:
     from pushsalt.job import Settings
@@ -144,7 +145,7 @@ class Dispatcher:
 
     async def _uploaded(self, sites: list[str]) -> dict[str, dict[str, Any]]:
         """Send the project; what names it at each site. Without keys, workers on this machine use it where it is."""
-        if isinstance(self._party, parties.Plain):
+        if not isinstance(self._party, Keys):
             return {site: {"local": local.given(self._project, self._settings)} for site in sites}
         from pushsalt.workers import objects
 

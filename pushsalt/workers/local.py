@@ -26,12 +26,16 @@ def given(project: Project, settings: Settings) -> dict[str, Any]:
     }
 
 
-def settings_of(named: dict[str, Any], cache_dir: Path) -> Settings:
+def settings_of(named: Any, cache_dir: Path) -> Settings:
     """The settings of a project that ``given`` has named, with caches of its own. Raises CommandError."""
     try:
-        lists = {name: [Path(path) for path in named[name]] for name in ("inventories", "file_roots", "pillar_roots")}
-        config = Path(named["config"]) if named["config"] else None
-        options = {**named["options"], "workers": ""}
+        return Settings(
+            inventories=[Path(path) for path in named["inventories"]],
+            config=Path(named["config"]) if named["config"] else None,
+            file_roots=[Path(path) for path in named["file_roots"]],
+            pillar_roots=[Path(path) for path in named["pillar_roots"]],
+            cache_dir=cache_dir,
+            options={**named["options"], "workers": ""},
+        )
     except (KeyError, TypeError) as exc:
         raise CommandError(f"the work names no project: {exc}", "use the same version everywhere") from None
-    return Settings(**lists, config=config, cache_dir=cache_dir, options=options)

@@ -106,7 +106,7 @@ def decode(data: bytes) -> Head:
     except ValueError as exc:
         raise MessageError(str(exc)) from None
     version = found.get("v")
-    if not _is_count(version) or version < 1:
+    if not isinstance(version, int) or not _is_count(version) or version < 1:
         raise MessageError("the message has no version")
     head = Head(
         kind=_text(found, "k"),

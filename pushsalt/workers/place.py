@@ -64,7 +64,7 @@ async def run_in(project: Project, settings: Settings, runner: Runner, id: str) 
 
     dispatcher = Dispatcher(project, settings, runner, url_of(project, runner.job), [id], within=True)
     try:
-        await dispatcher.open(JobStart(runner.jid))
+        await dispatcher.open(JobStart(runner.jid, runner.job.fun))
         return await dispatcher.run_one(id)
     finally:
         await dispatcher.close()

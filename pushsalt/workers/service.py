@@ -31,6 +31,7 @@ from pushsalt.workers.connection import Connection, Pull
 from pushsalt.workers.jobhere import JobHere, Progress, Projects
 from pushsalt.workers.messages import Answer, Head, MessageError, NewerError
 from pushsalt.workers.parties import CONTROLLER, Box
+from pushsalt.workers.seal import Keys
 
 if TYPE_CHECKING:
     from pushsalt.events import Reporter
@@ -104,21 +105,22 @@ class Worker:
             ready()
             try:
                 await asyncio.wait({taking, presence, stop}, return_when=asyncio.FIRST_COMPLETED)
-                for task in (taking, presence):
-                    if task.done():
-                        task.result()
+                for done in (taking, presence):
+                    if done.done():
+                        done.result()
                 taking.cancel()
                 if self._shards:
                     log.warning("stopping: %d shards are in hand; a second signal ends at once", len(self._shards))
                     await asyncio.wait(self._shards)
             finally:
-                for task in (presence, taking, stop, *self._shards):
+                tasks: list[asyncio.Task[Any]] = [presence, taking, stop, *self._shards]
+                for task in tasks:
                     task.cancel()
-                await asyncio.gather(presence, taking, stop, *self._shards, return_exceptions=True)
+                await asyncio.gather(*tasks, return_exceptions=True)
             await self._connection.put(names.WORKERS_BUCKET, names.presence_key(self.site, self.id), b"gone")
         finally:
-            for task in self._jobs.values():
-                task.cancel()
+            for job in self._jobs.values():
+                job.cancel()
             self._projects.close()
             await self._connection.close()
 
@@ -234,8 +236,8 @@ class Worker:
         """The project that a description names. Raises PushsaltError."""
         from pushsalt.run.project import Project
 
-        if "local" in named:
-            settings = local.settings_of(named["local"], self._cache_dir / "caches")
+        if not isinstance(self._party, Keys):
+            settings = local.settings_of(named.get("local"), self._cache_dir / "caches")
             return await asyncio.to_thread(Project.open, settings, reporter)
         from pushsalt.workers import objects
 
