@@ -90,7 +90,10 @@ def run(folder: Path, tour: Tour, stack: ExitStack, count: int) -> None:
     with (tour.project / "pushsalt.yaml").open("a") as stream:
         stream.write(f"workers: {server.url}\n")
     workers = _workers(folder, tour, stack, count)
-    tour.show("Workers take work of their site.", "worker", "status")
+    tour.show("The first command of a controller makes the queue of the site.", "run", "web0[1-3]", "test.ping")
+    for worker in workers:
+        worker.wait()
+    tour.show("Which workers are there?", "worker", "status")
     with _killing(tour, workers, homes):
         tour.show("Apply three states on thirty targets, and kill one worker in mid-run.", "apply", "*", "counted")
     _check(tour, homes)
@@ -135,8 +138,6 @@ def _workers(folder: Path, tour: Tour, stack: ExitStack, count: int) -> list[Wor
         stack.callback(worker.stop)
         workers.append(worker)
         tour.say(f"$ pushsalt {' '.join(words)} &", "1")
-    for worker in workers:
-        worker.wait()
     return workers
 
 
