@@ -373,7 +373,6 @@ class Client:
     async def _stream(self, selection: Selection, job: Job) -> AsyncIterator[TargetReturn]:
         import asyncio  # slow to import, and not needed without connections, here and below
 
-        from pushsalt.run.batchcheck import batch_check
         from pushsalt.run.jobevents import open_events, settle_events
         from pushsalt.run.jobrecord import ProjectState, hide_given, hide_kept, recorder
         from pushsalt.run.jobstart import job_start
@@ -382,7 +381,7 @@ class Client:
         from pushsalt.run.rollout import Rollout, settle
         from pushsalt.run.runner import Runner
         from pushsalt.select.values import values_of
-        from pushsalt.workers.place import place_of, run_in
+        from pushsalt.workers.place import place_of
 
         project = self.project
         if renders(job, project.functions) and not project.config.opts["workers"]:
@@ -399,14 +398,13 @@ class Client:
         log.debug("job %s: %s on %d targets", job.jid, job.title, len(ids))
         runner = Runner(project, job, course.width, len(ids) == 1, kept=self._connections(job), on_value=self.on_value)
         self._stop = (asyncio.get_running_loop(), stopping := runner.stopping)
-        check = batch_check(project, job, course, partial(run_in, project, self.settings))
         keeps = self.keeps_jobs and not job.options.plan
         record = recorder(project, job) if keeps else None
         events = open_events(project, runner) if keeps else None
         others = [*self.observers, *([delivery] if delivery else []), *([events] if events else [])]
         runner.keep = (observers := Observers(record, others, project.redactor)).keep
         place = place_of(project, self.settings, runner, ids, course)
-        rollout = Rollout(course, place.run_one, self.reporter, stopping, check, observers.returned)
+        rollout = Rollout(course, place.run_one, self.reporter, stopping, place.check, observers.returned)
         state = partial(job_start, job, selection, ids, self.words, project.redactor)
         try:
             if not self._is_within:
@@ -414,8 +412,7 @@ class Client:
             await runner.list_copy_sources()
             if record is not None:
                 await runner.in_thread(partial(hide_kept, project, job, ids))
-            await place.open(begun := state())
-            await observers.job_begins(begun)
+            await observers.job_begins(await place.open(state()))
             project_state = ProjectState(project, record)
             self.on_begin(job.jid)
             async with aclosing(rollout.returns()) as returns:
@@ -428,7 +425,6 @@ class Client:
             self._stop = None
             await observers.job_ends(self.stopped_with if stopping.requested.is_set() else None)
             await place.close()
-            await runner.close()
             await settle_events(events, project)
             await finish(delivery, project, stopped=stopping.requested.is_set())
             self.reporter.run_finished()

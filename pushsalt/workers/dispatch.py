@@ -31,6 +31,7 @@ from pushsalt.workers.seal import Keys
 if TYPE_CHECKING:
     from pushsalt.job import Settings
     from pushsalt.jobs.model import JobStart
+    from pushsalt.run.batchcheck import BatchCheck
     from pushsalt.run.project import Project
     from pushsalt.run.runner import Runner
 
@@ -60,6 +61,7 @@ class Dispatcher:
         within: bool = False,
     ) -> None:
         """``within``: a job within another one, which other controllers do not need to know."""
+        self.check: BatchCheck | None = None
         self._project, self._settings = project, settings
         self._runner, self._job = runner, runner.job
         self._url = url
@@ -88,8 +90,8 @@ class Dispatcher:
 
     # the beginning and the end ----------------------------------------------------------------------------------------
 
-    async def open(self, start: JobStart) -> None:
-        """Connect, send the project, and announce the job. Raises CommandError."""
+    async def open(self, start: JobStart) -> JobStart:
+        """Connect, send the project, and announce the job, whose begin is returned. Raises CommandError."""
         project, job = self._project, self._job
         self._sites = {id: site_of(project, id) for id in self._ids}
         sites = sorted(set(self._sites.values()))
@@ -100,7 +102,7 @@ class Dispatcher:
         before = await state.load(self._connection, self._party, job.jid) if job.resumes else None
         if job.resumes and before is None:  # workers have nothing of it: this process has run it
             self._is_here = True
-            return
+            return start
         key = before.key if before is not None else os.urandom(32)
         site = partial(_site_or_none, project)
         self._ledger = Ledger(job.jid, key, partial(project.reporter.warning, None), site)
@@ -123,6 +125,7 @@ class Dispatcher:
             await self._count_workers()
         self._spawn(self._follow(reader))
         self._spawn(self._watch())
+        return start
 
     async def _describe(self, sites: list[str]) -> None:
         """Send the project, and seal the description of the job for each site."""
@@ -153,9 +156,14 @@ class Dispatcher:
         return {site: stored.of(site) for site in sites}
 
     async def close(self) -> None:
-        """Store the end of the job if all targets have their return, and close the connection."""
-        if not self._is_open:
-            return
+        """Store the end of the job if all targets have their return, and close the connection and the runner."""
+        try:
+            if self._is_open:
+                await self._close()
+        finally:
+            await self._runner.close()
+
+    async def _close(self) -> None:
         if self._state is not None and set(self._ids) <= self._codes.keys():
             was_stopped = self._runner.stopping.requested.is_set()
             ended = replace(

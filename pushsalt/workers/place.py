@@ -7,11 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pushsalt.jobs.model import JobStart
+from pushsalt.run.batchcheck import batch_check
 from pushsalt.run.single import run
 
 if TYPE_CHECKING:
     from pushsalt.job import Job, Settings
     from pushsalt.model import TargetReturn
+    from pushsalt.run.batchcheck import BatchCheck
     from pushsalt.run.project import Project
     from pushsalt.run.rollout import Course
     from pushsalt.run.runner import Runner
@@ -23,37 +25,43 @@ HANDED_OUT: Final = frozenset({"apply", "call", "grains", "raw"})
 class Place(Protocol):
     """Runs targets of one job. ``open`` is called before the first one, and ``close`` at the end in any case."""
 
-    async def open(self, start: JobStart) -> None:
-        """Raises CommandError."""
+    #: the batch check of the course
+    check: BatchCheck | None
+
+    async def open(self, start: JobStart) -> JobStart:
+        """Get ready for a job with this begin, which is returned. Raises CommandError."""
 
     async def run_one(self, id: str) -> TargetReturn:
         """The return of a target; its failure is a return, too."""
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """End, and close the runner."""
 
 
 class Here:
     """This process runs the targets."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: Runner, check: BatchCheck | None) -> None:
+        self.check = check
         self.run_one = partial(run, runner)
+        self.close = runner.close
 
-    async def open(self, start: JobStart) -> None:
-        """Nothing is needed."""
-
-    async def close(self) -> None:
-        """Nothing is needed."""
+    async def open(self, start: JobStart) -> JobStart:
+        return start
 
 
 def place_of(project: Project, settings: Settings, runner: Runner, ids: Sequence[str], course: Course) -> Place:
     """The place for a job. If workers run it, the course lets all targets begin at once, unless there are batches."""
+    check = batch_check(project, runner.job, course, partial(run_in, project, settings))
     url = url_of(project, runner.job)
     if not url:
-        return Here(runner)
+        return Here(runner, check)
     from pushsalt.workers.dispatch import Dispatcher
 
     course.width = course.size or course.total
-    return Dispatcher(project, settings, runner, url, ids)
+    dispatcher = Dispatcher(project, settings, runner, url, ids)
+    dispatcher.check = check
+    return dispatcher
 
 
 async def run_in(project: Project, settings: Settings, runner: Runner, id: str) -> TargetReturn:
