@@ -142,6 +142,7 @@ class Dispatcher:
                 project=project[site],
                 key=self._ledger.box(site).key,
                 resumes=job.resumes,
+                runtime=parties.runtime_secret(self._party, site),
             )
             data = messages.pack_description(description)
             self._jobs[site] = self._party.seal(site, data, f"job {job.jid}")
