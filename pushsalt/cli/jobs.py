@@ -105,11 +105,12 @@ def list_(given: Given) -> int:
 @takes(PARTS, REPORT, OUTPUT, GLOBAL)
 def show(given: Given, jid: Annotated[str, _JID]) -> int:
     """Show the returns of a job, in the form in which the command showed them."""
+    from pushsalt.cli.again import recorded
     from pushsalt.cli.returns import Returns
     from pushsalt.jobs.jobs import document
 
     client = _client(given)
-    job = client.jobs.get(jid)
+    job = recorded(client, jid)
     page = report_path(given.report)
     found = client.jobs.returns(job)
     returns = _wanted(given, client, job, found)
