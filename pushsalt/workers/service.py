@@ -113,14 +113,10 @@ class Worker:
                     log.warning("stopping: %d shards are in hand; a second signal ends at once", len(self._shards))
                     await asyncio.wait(self._shards)
             finally:
-                tasks: list[asyncio.Task[Any]] = [presence, taking, stop, *self._shards]
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+                await nats.end([presence, taking, stop, *self._shards])
             await self._connection.put(names.WORKERS_BUCKET, names.presence_key(self.site, self.id), b"gone")
         finally:
-            for job in self._jobs.values():
-                job.cancel()
+            await nats.end(self._jobs.values())
             self._projects.close()
             await self._connection.close()
 
