@@ -191,6 +191,8 @@ class Description:
     project: dict[str, Any]
     #: the key of the job's boxes
     key: bytes = field(repr=False)
+    #: from which keys of targets are made, so that each worker finds there what another one has left
+    secret: bytes = field(repr=False)
     resumes: bool = False
 
     def job_options(self) -> JobOptions:
@@ -223,7 +225,14 @@ def pack_description(job: Description) -> bytes:
 def unpack_description(data: bytes) -> Description:
     """The description of these bytes. Raises MessageError."""
     found = _open(data)
-    kinds: dict[str, type] = {"args": list, "kwargs": dict, "options": dict, "project": dict, "key": bytes}
+    kinds: dict[str, type] = {
+        "args": list,
+        "kwargs": dict,
+        "options": dict,
+        "project": dict,
+        "key": bytes,
+        "secret": bytes,
+    }
     kinds |= {"jid": str, "kind": str, "fun": str, "resumes": bool}
     for name, kind in kinds.items():
         if not isinstance(found.get(name), kind):
