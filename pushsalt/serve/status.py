@@ -123,7 +123,7 @@ class Pages:
         return (
             f"<header><h1>pushsalt</h1><dl>{rows}</dl><form class='logout' method='post' action='/logout'>"
             "<button type='submit'>Log out</button><span id='state' class='sub' role='status'></span></form></header>"
-            f"<main>{_section('live', 'Running', self._live(running))}"
+            f"<main>{_section('live', 'Running', _live(running))}"
             f"{_section('drift', 'Drift', self._drift() if sees_all else _NOT_SHOWN)}"
             f"{_section('jobs', 'Jobs', _jobs_table(jobs))}"
             f"{_section('events', 'Events', self._events(account))}</main>"
@@ -136,15 +136,6 @@ class Pages:
             return jobs.list(limit=_SHOWN)
         return [job for job in jobs.list(limit=_LOOKED) if self._service.owns(account, job.jid)][:_SHOWN]
 
-    def _live(self, running: Sequence[KeptJob]) -> str:
-        jobs = self._service.client.jobs
-        rows = []
-        for job in running:
-            returned = len(jobs.returns(job))
-            bar = f"<progress max='{max(1, job.targets)}' value='{returned}'></progress> {returned} of {job.targets}"
-            rows.append([_link(job.jid), _safe(_call(job)), _safe(job.tgt), _safe(job.user), _time(job.start), bar])
-        return _table(("Job", "Function", "Targets", "User", "Began", "Returned"), rows, "Nothing is running.")
-
     def _drift(self) -> str:
         rows = [
             [_safe(each.id), str(len(each.tags)), _safe(", ".join(" ".join(_parts(tag)) for tag in each.tags))]
@@ -154,7 +145,8 @@ class Pages:
 
     def _events(self, account: Account) -> str:
         journal = self._service.journal
-        found = journal.after(max(0, journal.last() - 4 * _SHOWN), 4 * _SHOWN)
+        number = _SHOWN if self._service.may_run(account, EVENTS) else 4 * _SHOWN
+        found = journal.after(max(0, journal.last() - number), number)
         seen = [event for event in found if self._web.may_see(account, event)][-_SHOWN:]
         rows = [
             [_time(event.stamp), _safe(event.tag), f"<code>{_safe(json.dumps(event.data, ensure_ascii=False))}</code>"]
@@ -164,6 +156,15 @@ class Pages:
 
 
 _NOT_SHOWN: Final = "<p class='sub'>Not shown: the account has no permission for all events (@runner).</p>"
+
+
+def _live(running: Iterable[KeptJob]) -> str:
+    rows = []
+    for job in running:
+        bar = f"<progress max='{max(1, job.targets)}' value='{job.returned}'></progress>"
+        bar = f"{bar} {job.returned} of {job.targets}"
+        rows.append([_link(job.jid), _safe(_call(job)), _safe(job.tgt), _safe(job.user), _time(job.start), bar])
+    return _table(("Job", "Function", "Targets", "User", "Began", "Returned"), rows, "Nothing is running.")
 
 
 def _jobs_table(jobs: Iterable[KeptJob]) -> str:

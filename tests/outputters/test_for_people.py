@@ -421,6 +421,13 @@ def test_a_silent_command_that_fails_has_its_exit_status():
     assert rich.output(data, returns=returns).startswith("a  exit status 3\n\nb  exit status 3\n    out\n")
 
 
+@pytest.mark.parametrize("value, body", [("", ""), (True, "    True\n"), ("a\nb", "    a\n    b\n")])
+def test_a_failed_batch_check_has_no_exit_status_of_the_command(value, body):
+    returns = {"web1": TargetReturn("web1", value, exit_code=2, retcode=1, check="test.ping: returned False")}
+    text = rich.output({"web1": value}, returns=returns)
+    assert text == f"web1  batch check failed\n{body}  test.ping: returned False\n"
+
+
 @pytest.mark.parametrize(
     "options, unchanged",
     [
