@@ -15,6 +15,7 @@ import os
 import signal
 import socket
 import time
+from collections import Counter
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -81,6 +82,13 @@ class Kept:
     clocks: tuple[float, float] = field(default_factory=lambda: (time.monotonic(), time.time()))
     timer: asyncio.TimerHandle | None = None
     watch: asyncio.Task[None] | None = None
+    #: the streams of guests, which use the connection together with commands
+    guests: list[Streams] = field(default_factory=list)
+
+    async def end_guests(self) -> bool:
+        """End the streams of guests; returns whether there were any."""
+        ended = [await guest.evict() for guest in self.guests]
+        return any(ended)
 
 
 class Names(dict[str, Target]):
@@ -106,7 +114,14 @@ class Keeper:
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.idle: dict[str, list[Kept]] = {}
+        self.in_use: dict[str, list[Kept]] = {}
         self.used = 0
+        #: id -> names of the beacons that are evaluated, and the error if they cannot be
+        self.beacons: dict[str, tuple[list[str], str]] = {}
+        self._given_back: Counter[str] = Counter()
+        #: id -> number of connections that are tested for a command
+        self._taking: Counter[str] = Counter()
+        self._followers: set[asyncio.Event] = set()
         self._shared: dict[str, tuple[float, dict[str, Any]]] = {}
         self._done = asyncio.Event()
         self._asked = time.monotonic()
@@ -151,6 +166,8 @@ class Keeper:
                 await Lease(self, reader, writer).run(found[2])
             elif found is not None and found[0] in b"?q":
                 await self._control(found, writer)
+            elif found is not None and found[0] == b"f":
+                await self._follow(reader, writer)
         writer.close()
         self._asked = time.monotonic()
 
@@ -165,11 +182,49 @@ class Keeper:
             if ids is None:
                 self.stop()
         now = time.monotonic()
-        rows = [
-            {"id": each.target.id, "idle": now - each.since, "left": each.seconds - (now - each.since)} for each in kept
-        ]
+        rows = []
+        for each in kept:
+            id, idle = each.target.id, now - each.since
+            names, error = self.beacons.get(id, ([], ""))
+            rows.append({"id": id, "idle": idle, "left": each.seconds - idle, "beacons": names, "beacon_error": error})
         writer.write(lease.said(b"!", targets=rows, used=self.used))
         await writer.drain()
+
+    # --- the process that evaluates beacons
+
+    async def _follow(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Tell the ids with connections, and how often one was given back, now and after each change."""
+        changed = asyncio.Event()
+        self._followers.add(changed)
+        told: dict[str, int] | None = None
+        ends = [asyncio.ensure_future(self._beacons_from(reader)), asyncio.ensure_future(self._done.wait())]
+        try:
+            while not any(end.done() for end in ends):
+                changed.clear()
+                ids = (*self.idle, *self.in_use, *(id for id, number in self._taking.items() if number))
+                targets = {id: self._given_back[id] for id in ids}
+                if targets != told:
+                    told = targets
+                    writer.write(lease.said(b"!", targets=targets))
+                    await writer.drain()
+                waiting = asyncio.ensure_future(changed.wait())
+                await asyncio.wait({waiting, *ends}, return_when=asyncio.FIRST_COMPLETED)
+                waiting.cancel()
+        finally:
+            self._followers.discard(changed)
+            self.beacons.clear()
+            for end in ends:
+                end.cancel()
+
+    async def _beacons_from(self, reader: asyncio.StreamReader) -> None:
+        """Note the beacons that a follower evaluates, until it ends."""
+        while (found := await lease.read(reader)) is not None:
+            told = lease.values(found[2])
+            self.beacons[str(told["id"])] = [str(name) for name in told["names"]], str(told["error"])
+
+    def _tell_followers(self) -> None:
+        for changed in self._followers:
+            changed.set()
 
     # --- connections
 
@@ -192,6 +247,7 @@ class Keeper:
     async def take(self, target: Target, wanted: str) -> Kept | None:
         """A kept connection with this identity whose server answers. Those that cannot be used any more are closed."""
         found = None
+        self._taking[target.id] += 1
         for kept in reversed(list(self.idle.get(target.id, ()))):
             if kept not in self.idle.get(target.id, ()):
                 continue  # another command has taken it meanwhile
@@ -207,10 +263,32 @@ class Keeper:
             self.later(self._close(kept))
         if found is not None:
             await _stop_watching(found)
+        self._taking[target.id] -= 1
         return found
+
+    def lent(self, target: Target, wanted: str) -> Kept:
+        """A connection with this identity for a guest. Raises TargetError if there is none."""
+        for kept in (*self.idle.get(target.id, ()), *self.in_use.get(target.id, ())):
+            if kept.identity == wanted and kept.connection.is_open:
+                return kept
+        hint = "a command on this target makes one"
+        raise TargetError("unreachable", f"{target.id}: the session keeps no connection with it", hint)
+
+    def use(self, kept: Kept) -> None:
+        """A command begins to use a connection."""
+        self.in_use.setdefault(kept.target.id, []).append(kept)
+        self._tell_followers()
+
+    def end_use(self, kept: Kept) -> None:
+        """A command does not use a connection any more."""
+        self.in_use[kept.target.id].remove(kept)
+        if not self.in_use[kept.target.id]:
+            del self.in_use[kept.target.id]
+        self._tell_followers()
 
     def give_back(self, kept: Kept) -> None:
         """Keep a connection if it is open and not too many with its target are kept."""
+        self._given_back[kept.target.id] += 1
         several = self.idle.setdefault(kept.target.id, [])
         several.append(kept)
         kept.since, kept.clocks = time.monotonic(), (time.monotonic(), time.time())
@@ -218,9 +296,10 @@ class Keeper:
         if kept.stream is not None:
             kept.watch = asyncio.ensure_future(_watch(kept))
         if len(several) > IDLE or not self.seconds:
-            oldest = several[0]
+            oldest = next((each for each in several if not each.guests), several[0])
             self._remove(oldest)
             self.later(self._close(oldest))
+        self._tell_followers()
 
     def _remove(self, kept: Kept) -> None:
         several = self.idle.get(kept.target.id, [])
@@ -230,6 +309,7 @@ class Keeper:
             self.idle.pop(kept.target.id, None)
         if kept.timer is not None:
             kept.timer.cancel()
+        self._tell_followers()
 
     async def _close(self, kept: Kept) -> None:
         self._remove(kept)
@@ -289,14 +369,16 @@ class Lease:
 
     async def run(self, asked: bytes) -> None:
         """Serve the command from its request until it gives the connection back."""
-        self._keeper.used += 1
+        values = lease.values(asked)
+        is_guest = bool(values.get("guest"))
+        self._keeper.used += not is_guest
         _lease.set(self)
         try:
-            kept = await self._connected(lease.values(asked))
+            kept = await self._connected(values)
             if kept is not None:
-                await self._use(kept)
+                await (self._use_as_guest(kept) if is_guest else self._use(kept))
         finally:
-            self._keeper.used -= 1
+            self._keeper.used -= not is_guest
 
     async def _connected(self, asked: dict[str, Any]) -> Kept | None:
         self.level = int(asked["level"])
@@ -322,17 +404,20 @@ class Lease:
         if kept is None:
             self.send(lease.frame(b"A"))
             return None
-        about = kept.about if kept.stream is not None else None
+        about = kept.about if kept.stream is not None and not asked.get("guest") else None
         self.send(lease.said(b"L", user=kept.connection.user, about=about))
         return kept
 
     async def _connect(self, target: Target, asked: dict[str, Any]) -> Kept | None:
         keeper, seconds = self._keeper, float(asked["seconds"])
         keeper.seconds = max(keeper.seconds, seconds) if keeper.seconds else 0.0
+        is_guest = bool(asked.get("guest"))
         shared = keeper.shared(str(asked["token"]))
         try:
             options = lease.to_options(asked["options"], Names(asked["jumps"]), shared)
             wanted, varies = identity(target, options)
+            if is_guest:
+                return keeper.lent(target, wanted)
             if varies and asked["environment"] != keeper.environment:
                 return None
             kept = await keeper.take(target, wanted)
@@ -348,12 +433,16 @@ class Lease:
         return kept
 
     async def _use(self, kept: Kept) -> None:
-        streams = Streams(kept.connection, self.send, self._drain)
+        streams = Streams(kept.connection, self.send, self._drain, kept.end_guests)
         if kept.stream is not None:
             streams.has(kept.stream, kept.about)
             kept.stream, kept.about = None, {}
-        done = await streams.run(self._reader)
-        parked = await streams.end()
+        self._keeper.use(kept)
+        try:
+            done = await streams.run(self._reader)
+            parked = await streams.end()
+        finally:
+            self._keeper.end_use(kept)
         if not done or not kept.connection.is_open:
             if parked is not None:
                 parked[0].abort()
@@ -362,3 +451,13 @@ class Lease:
         if parked is not None:
             kept.stream, kept.about = parked
         self._keeper.give_back(kept)
+
+    async def _use_as_guest(self, kept: Kept) -> None:
+        """Serve a guest until it ends, or until the connection is closed."""
+        streams = Streams(kept.connection, self.send, self._drain)
+        kept.guests.append(streams)
+        try:
+            await streams.run(self._reader)
+        finally:
+            kept.guests.remove(streams)
+            await streams.stop()
