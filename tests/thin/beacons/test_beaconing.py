@@ -136,7 +136,7 @@ def test_too_large_and_shapeless_events_are_errors(made, value):
 def test_too_many_events_are_left_out(made, lines):
     found = made({"many": [{}]}, many="def beacon(config): return [{'n': n} for n in range(1200)]\n")
     assert len(found.poll(0, "")) == 1000
-    assert any("200 of its events are left out" in line for _, line in lines)
+    assert any("200 of its events were dropped" in line for _, line in lines)
 
 
 def test_data_that_contains_itself_ends(made):
