@@ -67,7 +67,7 @@ def site(tmp_path_factory):
         yield machine, apply
 
 
-def test_formulas_do_what_they_say_and_then_rest(site):
+def test_formulas_converge(site):
     machine, apply = site
     machine.shell("useradd gone")
     code, dry = apply("--test")

@@ -55,7 +55,7 @@ def test_an_empty_password_is_none(tmp_path):
     assert not accounts(tmp_path, "anna:\n", hashtype="bcrypt").check("file", "anna", "")
 
 
-def test_what_is_no_hash_of_bcrypt(tmp_path, caplog):
+def test_an_invalid_bcrypt_hash(tmp_path, caplog):
     assert not accounts(tmp_path, "anna:plain\n", hashtype="bcrypt").check("file", "anna", "plain")
     assert "not a bcrypt hash" in caplog.text
 
@@ -67,7 +67,7 @@ def test_a_password_that_bcrypt_would_cut(tmp_path):
     assert not found.check("file", "anna", "x" * 73)
 
 
-def test_nobodys_hash_is_one():
+def test_the_dummy_hash_is_a_valid_hash():
     assert bcrypt.checkpw(b"x", _DUMMY_HASH.encode()) is False
 
 
@@ -84,7 +84,7 @@ def test_an_account_without_permissions_does_not_exist(tmp_path):
     assert not accounts(tmp_path, f"anna:{PASSWORD}\n", permissions=()).check("file", "anna", PASSWORD)
 
 
-def test_names_that_are_none(tmp_path):
+def test_invalid_names_of_accounts(tmp_path):
     path = tmp_path / "users"
     path.write_text(f"*:{PASSWORD}\na/b:{PASSWORD}\n")
     path.chmod(0o600)

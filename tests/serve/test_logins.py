@@ -78,7 +78,7 @@ def test_good_logins_do_not_count():
         attempts.succeeded("10.0.0.1", "anna")
 
 
-def test_what_is_remembered_is_limited(monkeypatch):
+def test_the_number_of_remembered_failures_is_limited(monkeypatch):
     monkeypatch.setattr("pushsalt.serve.attempts._REMEMBERED", 10)
     attempts = Attempts(Clock())
     for number in range(100):

@@ -65,7 +65,7 @@ def test_options_of_all_beacons_are_not_passed_on(made, clock):
     assert calls(found)[0] == [{"a": 1}, {"run_once": False}, {"_beacon_name": "counts"}]
 
 
-def test_what_is_disabled_is_not_evaluated(made):
+def test_disabled_beacons_are_not_evaluated(made):
     assert made({"counts": [{"enabled": False}]}, counts=COUNTS).active == []
     assert made({"enabled": False, "counts": [{}]}, counts=COUNTS).active == []
     assert made(["counts"]).active == []
