@@ -17,7 +17,9 @@ from typing import Final
 from pushsalt.cli.options import GLOBAL, LOGIN, Given
 
 #: The options of the command that this process uses, too.
-OPTIONS: Final = tuple(opt.name for opt in (*GLOBAL, *LOGIN) if opt.name not in ("session", "log_file", "log_file_level"))
+OPTIONS: Final = tuple(
+    opt.name for opt in (*GLOBAL, *LOGIN) if opt.name not in ("session", "log_file", "log_file_level")
+)
 
 
 def lock(path: str) -> int | None:

@@ -175,7 +175,9 @@ class Jobs:
         """The ids of a job's returns, which are not read."""
         with self._reading() as connection:
             assert connection is not None
-            return [row[0] for row in connection.execute("SELECT id FROM returns WHERE jid = ? ORDER BY id", (job.jid,))]
+            return [
+                row[0] for row in connection.execute("SELECT id FROM returns WHERE jid = ? ORDER BY id", (job.jid,))
+            ]
 
     def ids_with_returns(self) -> Jids:
         """The ids of all recorded returns."""

@@ -7,7 +7,6 @@ further channels. The process ends with the keeper, and when none of these targe
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import TYPE_CHECKING, Final
 
 from pushsalt.broker.client import connected
@@ -107,7 +106,5 @@ async def _opened(path: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter
         if sock is not None:
             sock.setblocking(False)
             return await asyncio.open_unix_connection(sock=sock)  # type: ignore[arg-type]
-        if not os.path.isdir(os.path.dirname(path)):  # noqa: PTH112, PTH120
-            return None
         await asyncio.sleep(_PAUSE)
     return None

@@ -36,7 +36,7 @@ class TargetLocks:
         """
         offset = int.from_bytes(hashlib.sha256(id.encode("utf-8", "surrogateescape")).digest()[:7], "big")
         while not self._take(offset):
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(_PAUSE)  # noqa: ASYNC110 - another process has the lock
         try:
             yield
         finally:

@@ -57,9 +57,7 @@ def set_host(project, id, **settings):
 
 
 def events(project, id=""):
-    return [
-        event for event in Journal(project.cache).after(0, 100_000) if event.tag.startswith(f"salt/beacon/{id}")
-    ]
+    return [event for event in Journal(project.cache).after(0, 100_000) if event.tag.startswith(f"salt/beacon/{id}")]
 
 
 def wait_for_events(project, id, number=1):
@@ -160,11 +158,11 @@ def test_beacons_of_one_target_end_with_its_connection(kept):
 def test_a_connection_that_expires_ends_its_beacons(kept):
     project = kept.project
     set_host(project, "t1", minion_opts=BEACONS)
-    assert project.run("--session", "3", "run", "t1", "test.ping").code == 0
+    assert project.run("--session", "20", "run", "t1", "test.ping").code == 0
     pid = wait_for_events(project, "t1")[0].data["pid"]
-    wait_until(lambda: not is_alive(pid))
-    wait_until(lambda: not evaluates(kept))
-    wait_until(lambda: not list(kept.folder.glob("*.json")))
+    wait_until(lambda: not is_alive(pid), 60)
+    wait_until(lambda: not evaluates(kept), 60)
+    wait_until(lambda: not list(kept.folder.glob("*.json")), 60)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])

@@ -86,7 +86,10 @@ def test_files_pillar_and_surveys(project):
 
 def test_graphs_of_requisites(project):
     """In Salt's form: of the controller, or with ``tgt`` of targets."""
-    project.write("salt/two.sls", "two:\n  test.nop:\n    - name: {{ grains.id }}\n    - require: [test: 'on\"e']\n'on\"e':\n  test.nop: []\n")
+    project.write(
+        "salt/two.sls",
+        "two:\n  test.nop:\n    - name: {{ grains.id }}\n    - require: [test: 'on\"e']\n'on\"e':\n  test.nop: []\n",
+    )
     found = runner(project, "state.graph", "two", "tgt=web1")
     assert found == {
         "web1": "\n".join(

@@ -263,7 +263,9 @@ NAIVE = {naive_write: "f", naive_recursion: "tree", naive_removal: "tree", naive
 
 
 @pytest.mark.parametrize("naive", NAIVE)
-def test_control_a_swap_before_a_step_misleads_code_that_uses_paths(arena: Arena, naive: Callable[[Path], None]) -> None:
+def test_control_a_swap_before_a_step_misleads_code_that_uses_paths(
+    arena: Arena, naive: Callable[[Path], None]
+) -> None:
     swapped = NAIVE[naive] if NAIVE[naive] == "f" else "tree/sub"
     for number in range(1, 30):
         arena.reset()
