@@ -35,8 +35,8 @@ class TargetLocks:
         If the file cannot be used, the context is entered without a lock.
         """
         offset = int.from_bytes(hashlib.sha256(id.encode("utf-8", "surrogateescape")).digest()[:7], "big")
-        while not self._take(offset):
-            await asyncio.sleep(_PAUSE)  # noqa: ASYNC110 - another process has the lock
+        while not self._take(offset):  # noqa: ASYNC110 - another process has the lock
+            await asyncio.sleep(_PAUSE)
         try:
             yield
         finally:

@@ -181,7 +181,7 @@ def test_a_watch_and_a_session_do_not_evaluate_the_same_beacons_twice(kept):
     set_host(project, "t1", minion_opts=BEACONS)
     assert project.run("session", "start", "t1").code == 0
     pid = wait_for_events(project, "t1")[0].data["pid"]
-    process = project.start("watch", "t1", "conf", "--every", "1h")
+    process = project.start("--session", "0", "watch", "t1", "conf", "--every", "1h")
     number = len(events(project, "t1/"))
     assert {event.data["pid"] for event in wait_for_events(project, "t1", number + 4)} == {pid}
     assert project.run("session", "stop").code == 0
