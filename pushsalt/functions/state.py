@@ -38,8 +38,6 @@ __reads__ = (
     "list_disabled",
 )
 __recorded__ = (
-    "graph",
-    "graph_highstate",
     "id_exists",
     "show_highstate",
     "show_low_sls",
@@ -310,19 +308,19 @@ def show_top(minion: Minion, **kwargs: Any) -> Any:
 def graph(minion: Minion, mods: Any, test: Any = None, **kwargs: Any) -> Any:
     """The requisites between the states of these SLS, as a graph in DOT for Graphviz."""
     minion = _for_sls(minion, test, kwargs)
-    return _dot(minion, minion.compiler.show_sls(_split(mods), minion.saltenv))
+    return _dot(minion, minion.plain_compiler.show_sls(_split(mods), minion.saltenv))
 
 
 def graph_highstate(minion: Minion, **kwargs: Any) -> Any:
     """The requisites between the states of the highstate, as a graph in DOT for Graphviz."""
     minion = _for_call(minion, kwargs.get("test"), kwargs)
-    return _dot(minion, minion.compiler.show_highstate(verify=True))
+    return _dot(minion, minion.plain_compiler.show_highstate(verify=True))
 
 
 def _dot(minion: Minion, result: CompileResult) -> Any:
     from pushsalt.compile.dot import dot
 
-    return result.errors or dot(minion.compiler.graph(result))
+    return result.errors or dot(minion.plain_compiler.graph(result))
 
 
 def sls_exists(minion: Minion, mods: Any, test: Any = None, **kwargs: Any) -> bool:

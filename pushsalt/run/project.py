@@ -427,8 +427,7 @@ class Project(Trees):
         before = bank.get(key) if self.has_kept_pillar(target) else None
         bank.put(key, pillar)
         if before is not None and before != pillar:
-            gone = set(self.redactor.secrets_of(before)) - set(self.redactor.secrets_of(pillar))
-            if gone:
+            if gone := set(self.redactor.secrets_of(before)) - set(self.redactor.secrets_of(pillar)):
                 bank.add_former(key, gone)
 
     def has_kept_pillar(self, target: Target) -> bool:
