@@ -426,9 +426,9 @@ class Project(Trees):
         bank, key = self.pillar_bank, target.key
         before = bank.get(key) if self.has_kept_pillar(target) else None
         bank.put(key, pillar)
-        if before is not None and before != pillar:
-            if gone := set(self.redactor.secrets_of(before)) - set(self.redactor.secrets_of(pillar)):
-                bank.add_former(key, gone)
+        former = set(self.redactor.secrets_of(before)) if before is not None else set()
+        if gone := former - set(self.redactor.secrets_of(pillar)):
+            bank.add_former(key, gone)
 
     def has_kept_pillar(self, target: Target) -> bool:
         """Whether the target has a cached pillar."""
