@@ -42,7 +42,7 @@ class Following:
         ``lock``: the file on the target that is locked while states run. Raises TargetError and FunctionError.
         """
         names: list[str] = []
-        arguments = {"beacons": self.beacons, "lock": lock}
+        arguments: dict[str, Any] = {"beacons": self.beacons, "lock": lock}
         while True:
             arguments["seconds"] = _WAIT if names else 0
             answer = await session.call("beacons.poll", (), arguments, _ANSWER_SIZE)

@@ -246,8 +246,15 @@ class Keeper:
 
     async def take(self, target: Target, wanted: str) -> Kept | None:
         """A kept connection with this identity whose server answers. Those that cannot be used any more are closed."""
-        found = None
         self._taking[target.id] += 1
+        try:
+            return await self._take(target, wanted)
+        finally:
+            self._taking[target.id] -= 1
+            self._tell_followers()
+
+    async def _take(self, target: Target, wanted: str) -> Kept | None:
+        found = None
         for kept in reversed(list(self.idle.get(target.id, ()))):
             if kept not in self.idle.get(target.id, ()):
                 continue  # another command has taken it meanwhile
@@ -263,12 +270,12 @@ class Keeper:
             self.later(self._close(kept))
         if found is not None:
             await _stop_watching(found)
-        self._taking[target.id] -= 1
         return found
 
     def lent(self, target: Target, wanted: str) -> Kept:
         """A connection with this identity for a guest. Raises TargetError if there is none."""
-        for kept in (*self.idle.get(target.id, ()), *self.in_use.get(target.id, ())):
+        connections: list[Kept] = [*self.idle.get(target.id, ()), *self.in_use.get(target.id, ())]
+        for kept in connections:
             if kept.identity == wanted and kept.connection.is_open:
                 return kept
         hint = "a command on this target makes one"

@@ -105,6 +105,6 @@ async def _opened(path: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter
             sock = None
         if sock is not None:
             sock.setblocking(False)
-            return await asyncio.open_unix_connection(sock=sock)  # type: ignore[arg-type]
+            return await asyncio.open_unix_connection(sock=sock)
         await asyncio.sleep(_PAUSE)
     return None
