@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 #: Seconds since a server's last data after which it is checked before use, and seconds for its answer.
 FRESH: Final = 2.0
 ANSWER: Final = 3.0
+#: Seconds for the end of a session that a command has left to the keeper.
+ENDING: Final = 5.0
 #: Backlog of the socket: a command opens one connection to it for each target.
 BACKLOG: Final = 4096
 #: Maximum number of idle connections with one target.
@@ -77,6 +79,8 @@ class Kept:
     seconds: float
     stream: Any = None
     about: dict[str, Any] = field(default_factory=dict)
+    #: the end of the last session on the stream, if a command has left that to the keeper
+    ending: asyncio.Task[None] | None = None
     since: float = field(default_factory=time.monotonic)
     clocks: tuple[float, float] = field(default_factory=lambda: (time.monotonic(), time.time()))
     timer: asyncio.TimerHandle | None = None
@@ -206,16 +210,19 @@ class Keeper:
                 log.debug("%s: the kept connection does not answer: a new one is made", target.id)
             self.later(self._close(kept))
         if found is not None:
+            if found.ending is not None:
+                await asyncio.wait({found.ending})
             await _stop_watching(found)
         return found
 
-    def give_back(self, kept: Kept) -> None:
-        """Keep a connection if it is open and not too many with its target are kept."""
+    def give_back(self, kept: Kept, stop: bytes | None = None) -> None:
+        """Keep a connection if it is open and not too many with its target are kept. ``stop``: see ``Parked``."""
         several = self.idle.setdefault(kept.target.id, [])
         several.append(kept)
         kept.since, kept.clocks = time.monotonic(), (time.monotonic(), time.time())
         kept.timer = asyncio.get_running_loop().call_later(kept.seconds, lambda: self.later(self._close(kept)))
         if kept.stream is not None:
+            kept.ending = asyncio.ensure_future(_ends(kept, stop)) if stop is not None else None
             kept.watch = asyncio.ensure_future(_watch(kept))
         if len(several) > IDLE or not self.seconds:
             oldest = several[0]
@@ -243,18 +250,49 @@ class Keeper:
 
 async def _watch(kept: Kept) -> None:
     """Wait until an idle runtime sends something or ends; then its channel cannot be used any longer."""
-    with contextlib.suppress(TargetError):
-        await kept.stream.read()
+    if kept.ending is not None:
+        await asyncio.wait({kept.ending})
+    if kept.stream is not None:
+        with contextlib.suppress(TargetError):
+            await kept.stream.read()
+        _drop(kept)
+
+
+async def _ends(kept: Kept, stop: bytes) -> None:
+    """Wait for the end of a session: the frame D of its supervisor (thin.sessions), with nothing after it.
+
+    If it does not come in time, write ``stop`` and end the stream.
+    """
+    try:
+        await asyncio.wait_for(_read_until(kept.stream, str(kept.about["nonce"]).encode() + b"D" + bytes(4)), ENDING)
+    except (TargetError, asyncio.TimeoutError):
+        stream, kept.stream = kept.stream, None
+        stream.write(stop)
+        stream.close()
+        asyncio.get_running_loop().call_later(ENDING, stream.abort)
+
+
+async def _read_until(stream: Any, end: bytes) -> None:
+    """Read until the last bytes are these. Raises TargetError if they do not come."""
+    tail = b""
+    while tail != end:
+        data = await stream.read()
+        if not data:
+            raise TargetError("connection_lost", "the stream has ended", "")
+        tail = (tail + data)[-len(end) :]
+
+
+def _drop(kept: Kept) -> None:
     kept.stream.abort()
     kept.stream = None
 
 
 async def _stop_watching(kept: Kept) -> None:
-    watch, kept.watch = kept.watch, None
-    if watch is not None:
-        watch.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await watch
+    tasks = [task for task in (kept.watch, kept.ending) if task is not None]
+    kept.watch = kept.ending = None
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _answers(kept: Kept) -> bool:
@@ -356,9 +394,9 @@ class Lease:
         parked = await streams.end()
         if not done or not kept.connection.is_open:
             if parked is not None:
-                parked[0].abort()
+                parked.stream.abort()
             await kept.connection.close()
             return
         if parked is not None:
-            kept.stream, kept.about = parked
-        self._keeper.give_back(kept)
+            kept.stream, kept.about = parked.stream, parked.about
+        self._keeper.give_back(kept, parked.stop if parked is not None else None)

@@ -5,8 +5,9 @@
 ========  ==========================================================================================================
 command   ``l`` target, options, jumps, about: request a connection · ``o`` words, pty: run a command ·
           ``i`` bytes for its stdin · ``z`` end of stdin · ``c`` close · ``a`` abort · ``p`` about: keep the stream
-          open, with this data for the next command · ``r`` continue the kept stream, as stream 0 ·
-          ``d`` give the connection back
+          open, with this data for the next command · ``b`` last, stop, about: write the last bytes of a session,
+          and keep the stream once the session is over; if it is not over in time, write ``stop`` and end it ·
+          ``r`` continue the kept stream, as stream 0 · ``d`` give the connection back
 keeper    ``w`` the request has come · ``L`` user, about (of the kept stream): the connection · ``N`` names: request
           again, with these jump hosts · ``A`` the keeper cannot make it: connect without the keeper · ``E`` kind,
           message, hint: connecting failed, or a command was not started · ``O`` the command was started ·
