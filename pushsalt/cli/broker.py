@@ -60,6 +60,7 @@ AHEAD: Final = (
     "pushsalt.cache.intents",
     "pushsalt.cache.pillar",
     "pushsalt.cache.resources",
+    "pushsalt.children.pool",
     "pushsalt.display.alike",
     "pushsalt.display.problems",
     "pushsalt.display.safe",
