@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "react": ("pushsalt.cli.react", "React to events by Salt's reactor configuration, in the foreground"),
     "watch": ("pushsalt.cli.watch", "Detect drift at intervals, and run the schedule, in the foreground"),
     "serve": ("pushsalt.cli.serve", "Serve Salt's REST API and a status page, in the foreground"),
+    "worker": ("pushsalt.cli.worker", "Run jobs for controllers at the targets of a site, in the foreground"),
     "cp": ("pushsalt.cli.cp", "Copy files and trees to or from targets"),
     "target": ("pushsalt.cli.target", "Print the ids that match"),
     "check": ("pushsalt.cli.check", "Lint and smoke test states and formulas, offline"),

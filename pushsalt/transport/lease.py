@@ -37,13 +37,22 @@ LIMIT: Final = 64 * 1024 * 1024
 #: Maximum number of bytes that were written and not yet acknowledged.
 WINDOW: Final = 1024 * 1024
 _SECRET: Final = ("passwd", "priv_passwd")
-#: Fields of a target that a connection depends on.
-_NEEDED: Final = tuple(
-    each.name
-    for each in fields(Target)
-    if each.name
-    not in ("minion_opts", "grains", "pillar", "groups", "origin", "sudo_password", "python", "thin_dir", "bootstrap")
+_NOT_NEEDED: Final = (
+    *(
+        "minion_opts",
+        "grains",
+        "pillar",
+        "groups",
+        "origin",
+        "sudo_password",
+        "python",
+        "thin_dir",
+        "bootstrap",
+        "site",
+    ),
 )
+#: Fields of a target that a connection depends on.
+_NEEDED: Final = tuple(each.name for each in fields(Target) if each.name not in _NOT_NEEDED)
 _PATHS: Final = ("known_hosts", "ssh_config")
 _PLAIN: Final = ("accept_new_host_keys", "connect_timeout", "keepalive_interval", "keepalive_count")
 
