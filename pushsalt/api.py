@@ -373,7 +373,6 @@ class Client:
     async def _stream(self, selection: Selection, job: Job) -> AsyncIterator[TargetReturn]:
         import asyncio  # slow to import, and not needed without connections, here and below
 
-        from pushsalt.run.batchcheck import batch_check
         from pushsalt.run.jobevents import open_events, settle_events
         from pushsalt.run.jobrecord import ProjectState, hide_given, hide_kept, recorder
         from pushsalt.run.jobstart import job_start
@@ -381,11 +380,11 @@ class Client:
         from pushsalt.run.returns import finish, open_delivery
         from pushsalt.run.rollout import Rollout, settle
         from pushsalt.run.runner import Runner
-        from pushsalt.run.single import run
         from pushsalt.select.values import values_of
+        from pushsalt.workers.place import place_of
 
         project = self.project
-        if renders(job, project.functions):
+        if renders(job, project.functions) and not project.config.opts["workers"]:
             project.pool.start()  # before data of targets is read, so that it is ready when needed
         hide_given(project, job)
         if selection.refresh:
@@ -399,13 +398,13 @@ class Client:
         log.debug("job %s: %s on %d targets", job.jid, job.title, len(ids))
         runner = Runner(project, job, course.width, len(ids) == 1, kept=self._connections(job), on_value=self.on_value)
         self._stop = (asyncio.get_running_loop(), stopping := runner.stopping)
-        check = batch_check(project, job, course)
         keeps = self.keeps_jobs and not job.options.plan
         record = recorder(project, job) if keeps else None
         events = open_events(project, runner) if keeps else None
         others = [*self.observers, *([delivery] if delivery else []), *([events] if events else [])]
         runner.keep = (observers := Observers(record, others, project.redactor)).keep
-        rollout = Rollout(course, partial(run, runner), self.reporter, stopping, check, observers.returned)
+        place = place_of(project, self.settings, runner, ids, course)
+        rollout = Rollout(course, place.run_one, self.reporter, stopping, place.check, observers.returned)
         state = partial(job_start, job, selection, ids, self.words, project.redactor)
         try:
             if not self._is_within:
@@ -413,7 +412,7 @@ class Client:
             await runner.list_copy_sources()
             if record is not None:
                 await runner.in_thread(partial(hide_kept, project, job, ids))
-            await observers.job_begins(state())
+            await observers.job_begins(await place.open(state()))
             project_state = ProjectState(project, record)
             self.on_begin(job.jid)
             async with aclosing(rollout.returns()) as returns:
@@ -425,7 +424,7 @@ class Client:
         finally:
             self._stop = None
             await observers.job_ends(self.stopped_with if stopping.requested.is_set() else None)
-            await runner.close()
+            await place.close()
             await settle_events(events, project)
             await finish(delivery, project, stopped=stopping.requested.is_set())
             self.reporter.run_finished()

@@ -56,6 +56,8 @@ KINDS: dict[str, str] = {
     "worker_died": "the process that did the work ended: the outcome is unknown",
     "timeout": "the job did not end in time and was stopped",
     "locked": "another run uses the target",
+    "worker_lost": "the workers of its site were lost with it, or cannot use the job: the outcome is unknown",
+    "no_worker": "its site has no worker: nothing was done on it",
     "plan_stale": "the target has changed since the plan was made",
     "offline": "the call needs the target, and the target is offline",
     "secret_unavailable": "a secret that the target needs could not be read from its store",

@@ -94,6 +94,8 @@ class Target:
     ssh_options: tuple[str, ...] = ()
     python: str | None = None
     thin_dir: str | None = None
+    #: the site whose workers run jobs on it; None: ``default``
+    site: str | None = None
     #: install Python if it is missing; None: as configured
     bootstrap: bool | None = None
     minion_opts: Mapping[str, Any] = field(default_factory=dict)

@@ -274,6 +274,7 @@ _CONTROLLER: Final = _of(
         60.0,
         "Seconds of attempts to restore a connection that broke in a run of states; 0: the run ends.",
     ),
+    ("workers", "text", "", "NATS servers whose workers run jobs, for example nats://localhost: see docs/workers.md."),
     ("session", "text", "", "Time for which unused connections are kept for later commands: 10m; 0: not at all."),
     ("accept_new_host_keys", "bool", False, "Add unknown host keys to known_hosts; changed ones are refused."),
     ("return", "any", [], "Returners that get the returns of every job, in addition to those of `--return`."),

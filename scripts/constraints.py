@@ -20,7 +20,7 @@ PAGE = ROOT / "constraints.txt"
 HEAD = """# The versions that CI uses, for `pip install --constraint constraints.txt`. Written by `make constraints`.
 """
 #: the requirements of pushsalt itself, and of the extras that tests install
-OWN = ("dependencies", "mako", "nacl", "toml", "jmespath", "keyring", "serve")
+OWN = ("dependencies", "mako", "nacl", "toml", "jmespath", "keyring", "serve", "nats")
 LOWEST = re.compile(r'^\s*"([\w.-]+)(?:\[[\w,]+\])?>=([\d.]+)', re.MULTILINE)
 
 

@@ -100,7 +100,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "jobs",
         "one job on many targets, orchestrations",
-        ("delivery", "run", "orchestrate", "runners", "reactor", "watch", "api", "impact"),
+        ("delivery", "run", "workers", "orchestrate", "runners", "reactor", "watch", "api", "impact"),
     ),
     (
         "presentation",

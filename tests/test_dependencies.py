@@ -15,7 +15,7 @@ NONE = {"psutil", "salt", "scripts", "tests"}
 DISTRIBUTIONS = {"git": "gitpython", "nacl": "pynacl", "yaml": "pyyaml", "tomli": "tomli"}
 DISTRIBUTIONS_OF = importlib.metadata.packages_distributions()
 #: optional imports of pushsalt
-EXTRAS = ("mako", "nacl", "toml", "jmespath", "timelib", "keyring", "postgres", "mysql", "redis", "serve")
+EXTRAS = ("mako", "nacl", "toml", "jmespath", "timelib", "keyring", "postgres", "mysql", "redis", "serve", "nats")
 
 
 def declared(*names):

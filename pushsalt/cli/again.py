@@ -46,12 +46,24 @@ def rerun_failed(given: Given, words: list[str], kind: str) -> int:
 def resume(given: Given, word: str) -> int:
     """Continue a job under its JID: its good returns stay, and it runs again on the ids without one."""
     client, watcher, options = opened(given, stdio.TERMINAL.get())
-    kept = client.jobs.get(word)
+    kept = recorded(client, word)
     if kept.detail.get("kind") == "orchestrate":
         from pushsalt.cli.orchestrate import resume as go_on
 
         return go_on(given, kept.jid)
     return _again(given, client, watcher, options, kept, resumes=True)
+
+
+def recorded(client: Client, word: str) -> KeptJob:
+    """A recorded job; with workers also one that another controller has begun. Raises JobError."""
+    project = client.project
+    if not project.config.opts["workers"]:
+        return client.jobs.get(word)
+    import asyncio
+
+    from pushsalt.workers.adopt import get
+
+    return asyncio.run(get(project, client.jobs, word))
 
 
 def _last(client: Client, kind: str) -> KeptJob:
@@ -111,7 +123,7 @@ def _repeated(
 def wait(given: Given, word: str) -> int:
     """Wait for the end of a job, collect its returns that are stored on targets, and show all its returns."""
     client, watcher, options = opened(given, stdio.TERMINAL.get())
-    kept = client.jobs.get(word)
+    kept = recorded(client, word)
     end = None if options.timeout is None else time.monotonic() + options.timeout
     while kept.state == "running" and not kept.is_left and (end is None or time.monotonic() < end):
         time.sleep(_LOOK)

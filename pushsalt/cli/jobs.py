@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -104,11 +105,12 @@ def list_(given: Given) -> int:
 @takes(PARTS, REPORT, OUTPUT, GLOBAL)
 def show(given: Given, jid: Annotated[str, _JID]) -> int:
     """Show the returns of a job, in the form in which the command showed them."""
+    from pushsalt.cli.again import recorded
     from pushsalt.cli.returns import Returns
     from pushsalt.jobs.jobs import document
 
     client = _client(given)
-    job = client.jobs.get(jid)
+    job = recorded(client, jid)
     page = report_path(given.report)
     found = client.jobs.returns(job)
     returns = _wanted(given, client, job, found)
@@ -247,7 +249,7 @@ def _head(job: KeptJob, returns: dict[str, TargetReturn]) -> list[str]:
         f"    by {job.user} on {origin.get('host', 'an unknown host')} in {origin.get('folder', '')}{came_from}",
     ]
     if detail.get("words"):
-        lines.append(f"    pushsalt {' '.join(map(str, detail['words']))}")
+        lines.append(f"    pushsalt {shlex.join(map(str, detail['words']))}")
     revision = detail.get("git")
     if revision:
         lines.append(f"    project at {revision['revision']}" + (", with changes" if revision.get("dirty") else ""))

@@ -72,6 +72,12 @@ GLOBAL = _rows(
         metavar="DIR",
     ),
     Opt("session", ("--session",), "Keep connections for this time after their last use; 0: not.", metavar="DURATION"),
+    Opt(
+        "workers",
+        ("--workers",),
+        "Let the workers at this NATS server run jobs: see docs/workers.md.",
+        metavar="URL",
+    ),
     Opt("locked", ("--locked",), "Use only the revisions of git remotes in pushsalt.lock.", "flag"),
     Opt("verbose", ("-v", "--verbose"), "More output: round trips, SLS names; -vv: unchanged states too.", "count"),
     Opt("no_color", ("--no-color",), "Disable colours.  [env: NO_COLOR; FORCE_COLOR for colours in a pipe]", "flag"),
@@ -303,7 +309,10 @@ class Given:
             pillar_roots=[Path(path) for path in self.pillar_root or ()],
             cache_dir=Path(cache) if cache else None,
             locked=bool(self.locked),
-            options={opt.name: value for opt in LOGIN if (value := self.values.get(opt.name))},
+            options={
+                **{opt.name: value for opt in LOGIN if (value := self.values.get(opt.name))},
+                **({} if self.workers is None else {"workers": self.workers}),
+            },
             passwd=passwd,
             sudo_password=sudo_password,
         )

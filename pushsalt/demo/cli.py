@@ -16,10 +16,11 @@ from typing import Annotated
 import typer
 
 from pushsalt.cli.app import Command
+from pushsalt.cli.opt import whole
 from pushsalt.cli.options import Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.demo.tour import IDS, SITE, Scene, StoppedError, Tour
-from pushsalt.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_TERMINATED
+from pushsalt.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_TERMINATED, UsageError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -27,6 +28,7 @@ EXAMPLES = """
 pushsalt demo                a tour of a few seconds, on SSH servers made for it
 pushsalt demo --keep         the same, then the targets are yours until Ctrl-C
 pushsalt demo --machines     on booted Debian machines; needs root
+pushsalt demo --workers 3    a NATS server, workers and thirty targets; one worker is killed in mid-run
 """
 
 
@@ -38,8 +40,16 @@ def demo(
     machines: Annotated[
         bool, typer.Option("--machines", help="Boot Debian machines instead of starting SSH servers.")
     ] = False,
+    workers: Annotated[
+        str | None, typer.Option("--workers", metavar="N", help="Start N workers on NATS and thirty targets.")
+    ] = None,
 ) -> int:
     """Start the targets web1, web2 and db1, apply a formula to web*, and remove the targets."""
+    count = whole("--workers", workers)
+    if count == 1:
+        raise UsageError("--workers must be at least 2, since one of them is killed", hint="pushsalt demo --workers 3")
+    if count is not None and (keep or machines):
+        raise UsageError("--workers cannot be used together with --keep or --machines", hint="pushsalt demo --help")
     if machines:
         from pushsalt.demo.on_machines import start
     else:
@@ -50,8 +60,14 @@ def demo(
             folder = Path(tempfile.mkdtemp(prefix="pushsalt-demo-")).resolve()
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             tour = Tour(folder / "site", terminal.stdout.write, terminal.color)
-            scene = start(folder, tour, stack)
-            _walk(tour, scene)
+            if count is not None:
+                from pushsalt.demo import on_workers
+
+                scene = Scene("", "")
+                on_workers.run(folder, tour, stack, count)
+            else:
+                scene = start(folder, tour, stack)
+                _walk(tour, scene)
             if keep and not tour.failed:
                 _hold(tour)
         except StoppedError as exc:

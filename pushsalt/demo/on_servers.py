@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import getpass
 import os
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -16,25 +17,28 @@ from pushsalt.errors import CommandError
 
 def start(folder: Path, tour: Tour, stack: ExitStack) -> Scene:
     """Start servers below ``folder`` and write a project for them; returns the Scene. Raises CommandError."""
-    bed, server = _bed(folder, stack)
+    servers, server = bed(folder, stack)
     user = getpass.getuser()
     defaults = {
         "host": "127.0.0.1",
         "user": user,
-        "priv": str(bed.key),
+        "priv": str(servers.key),
         "agent": False,
         # without the user's ~/.ssh/config, which is for other machines
-        "ssh_options": [f"UserKnownHostsFile={bed.known_hosts}", "ProxyJump=none"],
+        "ssh_options": [f"UserKnownHostsFile={servers.known_hosts}", "ProxyJump=none"],
     }
     hosts = {
-        id: {"port": bed.targets[id].port, "grains": {"role": id.rstrip("0123456789"), "folder": str(bed.homes / id)}}
+        id: {
+            "port": servers.targets[id].port,
+            "grains": {"role": id.rstrip("0123456789"), "folder": str(servers.homes / id)},
+        }
         for id in IDS
     }
     project.write(tour.project, defaults, hosts, project.PILLAR_IN_FOLDER)
     return Scene(f"{server} on 127.0.0.1, as {user}, each with a separate home folder", "~/apache2")
 
 
-def _bed(folder: Path, stack: ExitStack) -> tuple[SshdBed, str]:
+def bed(folder: Path, stack: ExitStack, ids: Sequence[str] = IDS) -> tuple[SshdBed, str]:
     """Running servers, and their description: OpenSSH's, or the stand-in if that cannot be used."""
     own = "pushsalt's own SSH servers (there is no usable sshd)"
     for stand_in in (False, True):
@@ -42,12 +46,12 @@ def _bed(folder: Path, stack: ExitStack) -> tuple[SshdBed, str]:
             continue
         with ExitStack() as trial:
             place = folder / ("ssh" if not stand_in else "ssh-own")
-            bed = trial.enter_context(SshdBed(place, stand_in=stand_in, homes=folder))
+            found = trial.enter_context(SshdBed(place, stand_in=stand_in, homes=folder))
             try:
-                for id in IDS:
-                    bed.add(id)
-                bed.wait()
-                usable = stand_in or asyncio.run(_usable(bed, bed.targets[IDS[0]]))
+                for id in ids:
+                    found.add(id)
+                found.wait(60.0 if stand_in else 15.0)
+                usable = stand_in or asyncio.run(_usable(found, found.targets[ids[0]]))
             except (RuntimeError, OSError) as exc:
                 if stand_in:
                     hint = "check that programs can listen on 127.0.0.1"
@@ -55,11 +59,11 @@ def _bed(folder: Path, stack: ExitStack) -> tuple[SshdBed, str]:
                 usable = False
             if usable:
                 stack.push(trial.pop_all())
-                return bed, own if stand_in else "OpenSSH's sshd"
+                return found, own if stand_in else "OpenSSH's sshd"
     raise AssertionError("the last server either was usable or raised")
 
 
-async def _usable(bed: SshdBed, target: SshTarget) -> bool:
+async def _usable(servers: SshdBed, target: SshTarget) -> bool:
     """Whether this user can log in (not with a locked account, or nologin as shell), and HOME is the target's folder
     then.
     """
@@ -69,9 +73,9 @@ async def _usable(bed: SshdBed, target: SshTarget) -> bool:
         "127.0.0.1",
         target.port,
         username=getpass.getuser(),
-        client_keys=[str(bed.key)],
+        client_keys=[str(servers.key)],
         agent_path=None,
-        known_hosts=str(bed.known_hosts),
+        known_hosts=str(servers.known_hosts),
         config=None,
         connect_timeout=10,
     )

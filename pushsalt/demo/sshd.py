@@ -167,7 +167,7 @@ class SshdBed:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                preexec_fn=_dying_with_parent(),
+                preexec_fn=dying_with_parent(),
                 env=env,
             )
 
@@ -180,7 +180,7 @@ class SshdBed:
             stream.write(f"[127.0.0.1]:{port} {kind} {key}\n")
 
 
-def _dying_with_parent() -> Callable[[], object] | None:
+def dying_with_parent() -> Callable[[], object] | None:
     """A function for the child process that makes the kernel end it with its parent; None except on Linux."""
     if not sys.platform.startswith("linux"):
         return None

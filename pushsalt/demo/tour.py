@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pushsalt
 
@@ -71,11 +72,7 @@ class Tour:
 
     def run(self, words: Sequence[str]) -> int:
         """Run a command; returns its exit code. A signal is passed on to the command, whose end is awaited."""
-        program = _PROGRAM.format(root=str(Path(pushsalt.__file__).parents[1]))
-        env = {name: value for name, value in os.environ.items() if name not in _OURS}
-        # A new session: Ctrl-C in a terminal only reaches the demo, which passes on all signals.
-        argv = [sys.executable, "-c", program, *words]
-        child = subprocess.Popen(argv, cwd=self.project, env=env, stdin=subprocess.DEVNULL, start_new_session=True)
+        child = self.start(words)
         try:
             return child.wait()
         except StoppedError as exc:
@@ -87,3 +84,13 @@ class Tour:
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()
+
+    def start(self, words: Sequence[str], **more: Any) -> subprocess.Popen[bytes]:
+        """Start a command. ``more``: further arguments of Popen."""
+        program = _PROGRAM.format(root=str(Path(pushsalt.__file__).parents[1]))
+        env = {name: value for name, value in os.environ.items() if name not in _OURS}
+        # A new session: Ctrl-C in a terminal only reaches the demo, which passes on all signals.
+        argv = [sys.executable, "-c", program, *words]
+        return subprocess.Popen(
+            argv, cwd=self.project, env=env, stdin=subprocess.DEVNULL, start_new_session=True, **more
+        )

@@ -292,6 +292,7 @@ FIELDS: Final[Mapping[str, tuple[str, Parser]]] = {
     "python": ("python", values.checked_by(sshwords.command_problem)),
     "thin_dir": ("thin_dir", values.remote_dir),
     "bootstrap": ("bootstrap", values.boolean),
+    "site": ("site", values.site),
     "minion_opts": ("minion_opts", values.mapping),
     "mine_functions": ("minion_opts", values.mine_functions),
     "grains": ("grains", values.mapping),

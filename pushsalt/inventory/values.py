@@ -110,6 +110,15 @@ def optional_secret(value: Any, folder: Path) -> Secret | None:
     return secret(value, folder) if value != "" else None
 
 
+def site(value: Any, _folder: Path) -> str:
+    """The name of a site, which is a token of subjects on a NATS server."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}", value):
+        raise WrongError("must be letters, digits, - and _ (at most 32, the first a letter or digit)")
+    return value
+
+
 def boolean(value: Any, _folder: Path) -> bool:
     if isinstance(value, bool):
         return value

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from pushsalt import plugins
 from pushsalt.config import Config, without_secrets
+from pushsalt.fileserver.backends.roots import LIMITS
 from pushsalt.options import OPTIONS, UNSET
 
 #: Options of the controller that rendering and compiling need. Its other options are not sent to render processes.
@@ -55,6 +56,8 @@ def for_rendering(config: Config, groups: Collection[str] = ()) -> dict[str, Any
     names = {"gitfs_remotes": _remotes(config.opts.get("gitfs_remotes")), "ext_pillar": external(config.opts)}
     # Only the names are needed: the command calls these sources.
     tops = dict.fromkeys(config.opts.get("master_tops") or {})
+    if config.opts.get(LIMITS):
+        names[LIMITS] = config.opts[LIMITS]
     return {
         "opts": {**opts, **names, "master_tops": tops},
         "given": sorted(config.given & opts.keys()),

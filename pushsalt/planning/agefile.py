@@ -62,7 +62,7 @@ def decrypt(data: bytes, identities: Iterable[str]) -> bytes:
     if not data.startswith(_VERSION + b"\n") or line < 0:
         raise Unreadable("it is no age file, or it is cut short")
     header, mac, payload = data[: end + 4], data[end + 5 : line], data[line + 1 :]
-    file_key = _unwrapped(header, [_identity_key(text) for text in identities])
+    file_key = _unwrapped(header, [identity_bytes(text) for text in identities])
     wanted = hmac.new(_hkdf(file_key, b"", b"header"), header, hashlib.sha256).digest()
     if not hmac.compare_digest(_b64(wanted), mac):
         raise Unreadable("its head was altered")
@@ -88,7 +88,18 @@ def recipient_key(recipient: str) -> bytes:
     return found
 
 
-def _identity_key(identity: str) -> bytes | None:
+def recipient_text(public: bytes) -> str:
+    """``age1…`` of a public key of 32 bytes."""
+    return _encoded("age", public)
+
+
+def identity_text(private: bytes) -> str:
+    """``AGE-SECRET-KEY-1…`` of a private key of 32 bytes."""
+    return _encoded("age-secret-key-", private).upper()
+
+
+def identity_bytes(identity: str) -> bytes | None:
+    """The private key of ``AGE-SECRET-KEY-1…``; None for anything else."""
     return _bech32(identity.strip().lower(), "age-secret-key-")
 
 
@@ -157,6 +168,23 @@ def _bech32(text: str, prefix: str) -> bytes | None:
             size -= 8
             found.append(bits >> size & 255)
     return bytes(found) if len(found) == 32 else None
+
+
+def _encoded(prefix: str, data: bytes) -> str:
+    """``data`` as a bech32 text with this prefix."""
+    bits = size = 0
+    values = []
+    for byte in data:
+        bits, size = bits << 8 | byte, size + 8
+        while size >= 5:
+            size -= 5
+            values.append(bits >> size & 31)
+    if size:
+        values.append(bits << (5 - size) & 31)
+    spread = [ord(letter) >> 5 for letter in prefix] + [0] + [ord(letter) & 31 for letter in prefix]
+    check = _polymod([*spread, *values, *[0] * 6]) ^ 1
+    values += [check >> 5 * (5 - place) & 31 for place in range(6)]
+    return f"{prefix}1{''.join(_ALPHABET[value] for value in values)}"
 
 
 def _polymod(values: Iterable[int]) -> int:

@@ -20,6 +20,7 @@ from pushsalt.run.fanout import failure
 if TYPE_CHECKING:
     from pushsalt.run.project import Project
     from pushsalt.run.rollout import Call, Course
+    from pushsalt.run.runner import Runner
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +32,8 @@ _LONGEST: Final = 500
 
 #: (id, time limit in seconds) -> return of the function
 Ask = Callable[[str, float], Awaitable[TargetReturn]]
+#: runs the job of a runner on one target
+RunIn = Callable[["Runner", str], Awaitable[TargetReturn]]
 
 
 class BatchCheck:
@@ -96,16 +99,16 @@ class BatchCheck:
                 await asyncio.wait((task,), timeout=5)
 
 
-def batch_check(project: Project, job: Job, course: Course) -> BatchCheck | None:
-    """The check of a course; None without one, and in a dry run."""
+def batch_check(project: Project, job: Job, course: Course, run_in: RunIn | None = None) -> BatchCheck | None:
+    """The check of a course; None without one, and in a dry run. ``run_in``: see ``asker``."""
     if course.check is None or job.options.test:
         return None
-    ask = asker(project, job, course.check)
+    ask = asker(project, job, course.check, run_in)
     return BatchCheck(ask, course.check.text, course.check_timeout, course.width, project.redactor.text)
 
 
-def asker(project: Project, job: Job, call: Call) -> Ask:
-    """A function that makes the call on a target, as a job within ``job``."""
+def asker(project: Project, job: Job, call: Call, run_in: RunIn | None = None) -> Ask:
+    """A function that makes the call on a target, as a job within ``job``; ``run_in`` runs it elsewhere than here."""
     from pushsalt.run.runner import Runner
     from pushsalt.run.single import run
 
@@ -114,7 +117,7 @@ def asker(project: Project, job: Job, call: Call) -> Ask:
         inner = Job("call", call.fun, list(call.args), dict(call.kwargs), options, jid=new_jid())
         runner = Runner(project, inner, 1, within=True)
         try:
-            return await run(runner, id)
+            return await (run_in or run)(runner, id)
         finally:
             await runner.close()
 

@@ -114,7 +114,7 @@ def load(project: SelectingProject, digest: bytes, made: Callable[[Target], None
     if not isinstance(image, dict) or not holds(project, image, digest):
         return None
     ids = image["ids"].split("\0")
-    targets = _Targets(dict(zip(ids, image["rows"], strict=True)), made)
+    targets = Targets(dict(zip(ids, image["rows"], strict=True)), made)
     return Inventory(
         targets,
         tuple(project.config.inventories),
@@ -128,7 +128,7 @@ def keep(project: SelectingProject, digest: bytes, inventory: Inventory) -> None
     """Store the image of an inventory, if that is worthwhile."""
     if not is_worth_it(project, inventory):
         return
-    rows = [wire.pack(_row(target)) for target in inventory.targets.values()]
+    rows = [wire.pack(row(target)) for target in inventory.targets.values()]
     image = {
         "digest": digest,
         "rendered": project.rosters.digests,
@@ -151,14 +151,19 @@ def _name(project: SelectingProject) -> str:
     return "\0".join(str(path) for path in project.config.inventories)
 
 
-def _row(target: Target) -> dict[str, Any]:
+def is_asked(value: Any) -> bool:
+    """Whether a setting stands for a value that the operator types."""
+    return isinstance(value, Asked)
+
+
+def row(target: Target) -> dict[str, Any]:
     """The fields that are set, in types of msgpack."""
-    row = {name: getattr(target, name) for name, default in _DEFAULTS.items() if getattr(target, name) != default}
+    values = {name: getattr(target, name) for name, default in _DEFAULTS.items() if getattr(target, name) != default}
     packed = {
         name: str(value) if isinstance(value, Secret) else list(value) if isinstance(value, tuple) else value
-        for name, value in row.items()
+        for name, value in values.items()
     }
-    deferred = list(_deferred(row, []))
+    deferred = list(_deferred(values, []))
     return {**packed, _DEFERRED: deferred} if deferred else packed
 
 
@@ -174,16 +179,16 @@ def _deferred(value: Any, way: list[Any]) -> Iterator[list[Any]]:
             yield from _deferred(item, [*way, at])
 
 
-def _mark(row: Any, deferred: list[list[Any]]) -> None:
+def _mark(values: Any, deferred: list[list[Any]]) -> None:
     for kind, way in deferred:
-        place = row
+        place = values
         for key in way[:-1]:
             place = place[key]
         place[way[-1]] = _KINDS[kind](place[way[-1]])
 
 
-class _Targets(Mapping[str, Target]):
-    """Targets that are made from their rows on demand."""
+class Targets(Mapping[str, Target]):
+    """Targets that are made from their packed rows on demand. ``made`` is called with each that is made."""
 
     def __init__(self, rows: dict[str, bytes], made: Callable[[Target], None]) -> None:
         self._rows = rows
@@ -193,16 +198,20 @@ class _Targets(Mapping[str, Target]):
     def __getitem__(self, id: str) -> Target:
         target = self._made.get(id)
         if target is None:
-            row = wire.unpack(self._rows[id])
-            deferred = row.pop(_DEFERRED, [])
-            row.update({name: Secret(row[name]) for name in _SECRETS if row.get(name) is not None})
-            _mark(row, deferred)
+            found = wire.unpack(self._rows[id])
+            deferred = found.pop(_DEFERRED, [])
+            found.update({name: Secret(found[name]) for name in _SECRETS if found.get(name) is not None})
+            _mark(found, deferred)
             values: dict[str, Any] = {
-                name: tuple(value) if isinstance(value, list) else value for name, value in row.items()
+                name: tuple(value) if isinstance(value, list) else value for name, value in found.items()
             }
-            target = Target(id=id, **values)
+            target = self.completed(Target(id=id, **values))
             self._tell(target)
             self._made[id] = target
+        return target
+
+    def completed(self, target: Target) -> Target:
+        """The target with what its row does not have."""
         return target
 
     def __contains__(self, id: object) -> bool:

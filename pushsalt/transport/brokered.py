@@ -267,6 +267,12 @@ class BrokeredConnection:
         self._streams.pop(stream.number, None)
         self.send(lease.said(b"p", stream.number, **about))
 
+    def leave(self, stream: BrokeredStream, last: bytes, stop: bytes, about: Mapping[str, Any]) -> None:
+        """Let the keeper write the last bytes of a session, and keep the stream once the session is over, or else end
+        it with ``stop``."""
+        self._streams.pop(stream.number, None)
+        self.send(lease.said(b"b", stream.number, last=last, stop=stop, about=dict(about)))
+
     async def close(self) -> None:
         """Give the connection back. Streams that are still open are aborted."""
         self.send(lease.frame(b"d"))

@@ -25,6 +25,7 @@ from pushsalt.broker.client import peer_uid
 from pushsalt.errors import TargetError
 from pushsalt.model import Target
 from pushsalt.transport import lease, ssh
+from pushsalt.transport.followers import Followers
 from pushsalt.transport.identity import identity
 from pushsalt.transport.leased import Streams
 from pushsalt.transport.sshconnection import SshConnection
@@ -34,6 +35,8 @@ log = logging.getLogger(__name__)
 #: Seconds since a server's last data after which it is checked before use, and seconds for its answer.
 FRESH: Final = 2.0
 ANSWER: Final = 3.0
+#: Seconds for the end of a session that a command has left to the keeper.
+ENDING: Final = 5.0
 #: Backlog of the socket: a command opens one connection to it for each target.
 BACKLOG: Final = 4096
 #: Maximum number of idle connections with one target.
@@ -78,6 +81,8 @@ class Kept:
     seconds: float
     stream: Any = None
     about: dict[str, Any] = field(default_factory=dict)
+    #: the end of the last session on the stream, if a command has left that to the keeper
+    ending: asyncio.Task[None] | None = None
     since: float = field(default_factory=time.monotonic)
     clocks: tuple[float, float] = field(default_factory=lambda: (time.monotonic(), time.time()))
     timer: asyncio.TimerHandle | None = None
@@ -116,12 +121,10 @@ class Keeper:
         self.idle: dict[str, list[Kept]] = {}
         self.in_use: dict[str, list[Kept]] = {}
         self.used = 0
-        #: id -> names of the beacons that are evaluated, and the error if they cannot be
-        self.beacons: dict[str, tuple[list[str], str]] = {}
+        self.followers = Followers(self._connected)
         self._given_back: Counter[str] = Counter()
         #: id -> number of connections that are tested for a command
         self._taking: Counter[str] = Counter()
-        self._followers: set[asyncio.Event] = set()
         self._shared: dict[str, tuple[float, dict[str, Any]]] = {}
         self._done = asyncio.Event()
         self._asked = time.monotonic()
@@ -167,7 +170,7 @@ class Keeper:
             elif found is not None and found[0] in b"?q":
                 await self._control(found, writer)
             elif found is not None and found[0] == b"f":
-                await self._follow(reader, writer)
+                await self.followers.follow(reader, writer, self._done)
         writer.close()
         self._asked = time.monotonic()
 
@@ -185,46 +188,15 @@ class Keeper:
         rows = []
         for each in kept:
             id, idle = each.target.id, now - each.since
-            names, error = self.beacons.get(id, ([], ""))
+            names, error = self.followers.beacons.get(id, ([], ""))
             rows.append({"id": id, "idle": idle, "left": each.seconds - idle, "beacons": names, "beacon_error": error})
         writer.write(lease.said(b"!", targets=rows, used=self.used))
         await writer.drain()
 
-    # --- the process that evaluates beacons
-
-    async def _follow(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Tell the ids with connections, and how often one was given back, now and after each change."""
-        changed = asyncio.Event()
-        self._followers.add(changed)
-        told: dict[str, int] | None = None
-        ends = [asyncio.ensure_future(self._beacons_from(reader)), asyncio.ensure_future(self._done.wait())]
-        try:
-            while not any(end.done() for end in ends):
-                changed.clear()
-                ids = (*self.idle, *self.in_use, *(id for id, number in self._taking.items() if number))
-                targets = {id: self._given_back[id] for id in ids}
-                if targets != told:
-                    told = targets
-                    writer.write(lease.said(b"!", targets=targets))
-                    await writer.drain()
-                waiting = asyncio.ensure_future(changed.wait())
-                await asyncio.wait({waiting, *ends}, return_when=asyncio.FIRST_COMPLETED)
-                waiting.cancel()
-        finally:
-            self._followers.discard(changed)
-            self.beacons.clear()
-            for end in ends:
-                end.cancel()
-
-    async def _beacons_from(self, reader: asyncio.StreamReader) -> None:
-        """Note the beacons that a follower evaluates, until it ends."""
-        while (found := await lease.read(reader)) is not None:
-            told = lease.values(found[2])
-            self.beacons[str(told["id"])] = [str(name) for name in told["names"]], str(told["error"])
-
-    def _tell_followers(self) -> None:
-        for changed in self._followers:
-            changed.set()
+    def _connected(self) -> dict[str, int]:
+        """The ids with connections, and how often one was given back."""
+        ids = (*self.idle, *self.in_use, *(id for id, number in self._taking.items() if number))
+        return {id: self._given_back[id] for id in ids}
 
     # --- connections
 
@@ -251,7 +223,7 @@ class Keeper:
             return await self._take(target, wanted)
         finally:
             self._taking[target.id] -= 1
-            self._tell_followers()
+            self.followers.tell()
 
     async def _take(self, target: Target, wanted: str) -> Kept | None:
         found = None
@@ -269,6 +241,8 @@ class Keeper:
                 log.debug("%s: the kept connection does not answer: a new one is made", target.id)
             self.later(self._close(kept))
         if found is not None:
+            if found.ending is not None:
+                await asyncio.wait({found.ending})
             await _stop_watching(found)
         return found
 
@@ -284,29 +258,30 @@ class Keeper:
     def use(self, kept: Kept) -> None:
         """A command begins to use a connection."""
         self.in_use.setdefault(kept.target.id, []).append(kept)
-        self._tell_followers()
+        self.followers.tell()
 
     def end_use(self, kept: Kept) -> None:
         """A command does not use a connection any more."""
         self.in_use[kept.target.id].remove(kept)
         if not self.in_use[kept.target.id]:
             del self.in_use[kept.target.id]
-        self._tell_followers()
+        self.followers.tell()
 
-    def give_back(self, kept: Kept) -> None:
-        """Keep a connection if it is open and not too many with its target are kept."""
+    def give_back(self, kept: Kept, stop: bytes | None = None) -> None:
+        """Keep a connection if it is open and not too many with its target are kept. ``stop``: see ``Parked``."""
         self._given_back[kept.target.id] += 1
         several = self.idle.setdefault(kept.target.id, [])
         several.append(kept)
         kept.since, kept.clocks = time.monotonic(), (time.monotonic(), time.time())
         kept.timer = asyncio.get_running_loop().call_later(kept.seconds, lambda: self.later(self._close(kept)))
         if kept.stream is not None:
+            kept.ending = asyncio.ensure_future(_ends(kept, stop)) if stop is not None else None
             kept.watch = asyncio.ensure_future(_watch(kept))
         if len(several) > IDLE or not self.seconds:
             oldest = next((each for each in several if not each.guests), several[0])
             self._remove(oldest)
             self.later(self._close(oldest))
-        self._tell_followers()
+        self.followers.tell()
 
     def _remove(self, kept: Kept) -> None:
         several = self.idle.get(kept.target.id, [])
@@ -316,7 +291,7 @@ class Keeper:
             self.idle.pop(kept.target.id, None)
         if kept.timer is not None:
             kept.timer.cancel()
-        self._tell_followers()
+        self.followers.tell()
 
     async def _close(self, kept: Kept) -> None:
         self._remove(kept)
@@ -330,18 +305,49 @@ class Keeper:
 
 async def _watch(kept: Kept) -> None:
     """Wait until an idle runtime sends something or ends; then its channel cannot be used any longer."""
-    with contextlib.suppress(TargetError):
-        await kept.stream.read()
+    if kept.ending is not None:
+        await asyncio.wait({kept.ending})
+    if kept.stream is not None:
+        with contextlib.suppress(TargetError):
+            await kept.stream.read()
+        _drop(kept)
+
+
+async def _ends(kept: Kept, stop: bytes) -> None:
+    """Wait for the end of a session: the frame D of its supervisor (thin.sessions), with nothing after it.
+
+    If it does not come in time, write ``stop`` and end the stream.
+    """
+    try:
+        await asyncio.wait_for(_read_until(kept.stream, str(kept.about["nonce"]).encode() + b"D" + bytes(4)), ENDING)
+    except (TargetError, asyncio.TimeoutError):
+        stream, kept.stream = kept.stream, None
+        stream.write(stop)
+        stream.close()
+        asyncio.get_running_loop().call_later(ENDING, stream.abort)
+
+
+async def _read_until(stream: Any, end: bytes) -> None:
+    """Read until the last bytes are these. Raises TargetError if they do not come."""
+    tail = b""
+    while tail != end:
+        data = await stream.read()
+        if not data:
+            raise TargetError("connection_lost", "the stream has ended", "")
+        tail = (tail + data)[-len(end) :]
+
+
+def _drop(kept: Kept) -> None:
     kept.stream.abort()
     kept.stream = None
 
 
 async def _stop_watching(kept: Kept) -> None:
-    watch, kept.watch = kept.watch, None
-    if watch is not None:
-        watch.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await watch
+    tasks = [task for task in (kept.watch, kept.ending) if task is not None]
+    kept.watch = kept.ending = None
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _answers(kept: Kept) -> bool:
@@ -452,12 +458,12 @@ class Lease:
             self._keeper.end_use(kept)
         if not done or not kept.connection.is_open:
             if parked is not None:
-                parked[0].abort()
+                parked.stream.abort()
             await kept.connection.close()
             return
         if parked is not None:
-            kept.stream, kept.about = parked
-        self._keeper.give_back(kept)
+            kept.stream, kept.about = parked.stream, parked.about
+        self._keeper.give_back(kept, parked.stop if parked is not None else None)
 
     async def _use_as_guest(self, kept: Kept) -> None:
         """Serve a guest until it ends, or until the connection is closed."""

@@ -6,8 +6,9 @@
 command   ``l`` target, options, jumps, about: request a connection, with ``guest`` one that the keeper has and that
           others use, too · ``o`` words, pty: run a command ·
           ``i`` bytes for its stdin · ``z`` end of stdin · ``c`` close · ``a`` abort · ``p`` about: keep the stream
-          open, with this data for the next command · ``r`` continue the kept stream, as stream 0 ·
-          ``d`` give the connection back
+          open, with this data for the next command · ``b`` last, stop, about: write the last bytes of a session,
+          and keep the stream once the session is over; if it is not over in time, write ``stop`` and end it ·
+          ``r`` continue the kept stream, as stream 0 · ``d`` give the connection back
 keeper    ``w`` the request has come · ``L`` user, about (of the kept stream): the connection · ``N`` names: request
           again, with these jump hosts · ``A`` the keeper cannot make it: connect without the keeper · ``E`` kind,
           message, hint: connecting failed, or a command was not started · ``O`` the command was started ·
@@ -39,13 +40,22 @@ LIMIT: Final = 64 * 1024 * 1024
 #: Maximum number of bytes that were written and not yet acknowledged.
 WINDOW: Final = 1024 * 1024
 _SECRET: Final = ("passwd", "priv_passwd")
-#: Fields of a target that a connection depends on.
-_NEEDED: Final = tuple(
-    each.name
-    for each in fields(Target)
-    if each.name
-    not in ("minion_opts", "grains", "pillar", "groups", "origin", "sudo_password", "python", "thin_dir", "bootstrap")
+_NOT_NEEDED: Final = (
+    *(
+        "minion_opts",
+        "grains",
+        "pillar",
+        "groups",
+        "origin",
+        "sudo_password",
+        "python",
+        "thin_dir",
+        "bootstrap",
+        "site",
+    ),
 )
+#: Fields of a target that a connection depends on.
+_NEEDED: Final = tuple(each.name for each in fields(Target) if each.name not in _NOT_NEEDED)
 _PATHS: Final = ("known_hosts", "ssh_config")
 _PLAIN: Final = ("accept_new_host_keys", "connect_timeout", "keepalive_interval", "keepalive_count")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pushsalt.demo import machines, on_servers, project
+from pushsalt.demo import machines, natsserver, on_servers, project
 from pushsalt.demo.sshd import SshdBed
 from tests.beds.processes import running, wait_until
 from tests.beds.project import ROOT, Project
@@ -123,7 +123,7 @@ def test_without_a_usable_sshd_the_stand_in_is_used(tmp_path, monkeypatch, reaso
     monkeypatch.setattr(on_servers, "missing", lambda: reason)
     monkeypatch.setattr(on_servers, "_usable", refuses)
     with ExitStack() as stack:
-        bed, words = on_servers._bed(tmp_path, stack)
+        bed, words = on_servers.bed(tmp_path, stack)
         assert bed.stand_in and "own" in words
         assert not running(str(tmp_path / "ssh" / "sshd-"))
 
@@ -150,3 +150,16 @@ def test_machines_report_missing_requirements(environment, tmp_path):
     assert (process.returncode, out) == (1, "")
     assert "root" in err and "hint: " in err
     assert not list(Path(environment["TMPDIR"]).iterdir())
+
+
+@pytest.mark.sshd
+@pytest.mark.skipif(bool(natsserver.missing()), reason=natsserver.missing() or "-")
+@pytest.mark.timeout(300)
+def test_of_three_workers_one_is_killed_and_each_target_is_run_once(environment):
+    process = start(environment, "--workers", "3")
+    out, err = process.communicate(timeout=240)
+    assert process.returncode == 0, out + err
+    assert "is gone ---" in out
+    assert "once: 30   not at all: 0   twice or more: 0" in out
+    assert "Traceback" not in out + err
+    nothing_left(environment)

@@ -168,6 +168,11 @@ def test_a_secret_that_an_earlier_command_was_given_is_hidden(project):
     assert not [path for path in project.cache.rglob("*") if path.is_file() and b"overr1de-s3cret" in path.read_bytes()]
 
 
+def test_the_command_line_is_shown_as_a_shell_reads_it(project):
+    assert project.run("run", "h?re", "cmd.run", "echo a b").code == 0
+    assert "run 'h?re' cmd.run 'echo a b'" in project.run("jobs", "show", "last").out
+
+
 def test_job_cache_false_keeps_nothing(tmp_path):
     project = Project(tmp_path, HOSTS, job_cache=False)
     assert project.run("run", "here", "test.ping").code == 0

@@ -22,7 +22,7 @@ from pushsalt.trust import Limit
 log = logging.getLogger(__name__)
 
 ANY_ENV: Final = "__env__"
-#: Internal option: folder -> pushsalt.trust.Limit, for the copy of a git remote.
+#: Internal option: folder -> pushsalt.trust.Limit, for the copy of a git remote, or [renderers, source in words].
 LIMITS: Final = "__limits__"
 
 
@@ -35,7 +35,7 @@ class Roots:
         """Raises ConfigError for an invalid regular expression of an ignore pattern."""
         self._roots: Mapping[str, list[str]] = opts.get("file_roots") or {}
         limits = opts.get(LIMITS)
-        self._limits = {top: one for top, one in limits.items() if isinstance(one, Limit)} if limits else {}
+        self._limits = {top: _limit(one) for top, one in limits.items()} if isinstance(limits, Mapping) else {}
         follow = opts.get("fileserver_followsymlinks")
         self._follow = follow is None or bool(follow)
         #: whether links that leave the roots are followed; Salt follows them by default
@@ -142,6 +142,13 @@ class Roots:
                 not entry.is_symlink() or self._is_ours(root, entry.path)
             ):
                 yield from self._walk(entry.path, path, (*above, identity), root)
+
+
+def _limit(value: Any) -> Limit:
+    if isinstance(value, Limit):
+        return value
+    engines, source = value
+    return Limit(frozenset(engines), str(source))
 
 
 def _within(root: str, path: str) -> bool:

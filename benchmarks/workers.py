@@ -1,0 +1,201 @@
+"""Measures workers beside the plain controller: ``python benchmarks/workers.py``.
+
+``apply``: 50 unchanged ``file.managed`` on 100 loopback servers, and ``run``: ``cmd.run hostname`` there: by two
+workers on this machine, and by the controller itself (at most 1.15 times its wall time). Both take turns; the whole
+command is measured, from start to exit. Workers have keys, so all work, returns and files are sealed. Connections are
+made anew by both each time.
+
+``handoff``: 10,000 ids without a worker: shards, and seconds from the first to the last one in the queue of the site,
+by the server's clock (at most 1 s).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+
+import contenders  # noqa: E402
+import yaml  # noqa: E402
+from fleet import sshd_fleet  # noqa: E402
+
+from pushsalt.demo import natsserver, sshd  # noqa: E402
+from pushsalt.demo.natsserver import NatsServer  # noqa: E402
+
+SECTIONS = ("apply", "run", "handoff")
+SITE = "here"
+FILES = 50
+BEFORE = 2
+
+
+class Bed:
+    """A project with keys of one site, a NATS server, and commands in it."""
+
+    def __init__(self, work: Path, hosts: dict[str, Any]) -> None:
+        self.folder = work / "project"
+        self.folder.mkdir(parents=True)
+        self.env = {**contenders.environment(work), "HOME": str(work)}
+        self.place = work / "managed"
+        files = self.folder / "salt/files"
+        files.mkdir(parents=True)
+        high = {}
+        for number in range(FILES):
+            (files / f"{number:02}.conf").write_text(f"# file {number}\n" + "setting = value\n" * 20)
+            given = [{"source": f"salt://files/{number:02}.conf"}, {"makedirs": True}]
+            high[str(self.place / f"{number:02}.conf")] = {"file.managed": given}
+        (self.folder / "salt/bench.sls").write_text(yaml.safe_dump(high, sort_keys=False))
+        (self.folder / "pushsalt.yaml").write_text("file_roots: {base: [salt]}\n")
+        (self.folder / "inventory.yaml").write_text(json.dumps({"defaults": {"site": SITE}, "hosts": hosts}))
+        self.run("worker", "init", SITE)
+
+    def argv(self, *words: str) -> list[str]:
+        return [*map(str, contenders.PUSHSALT), *words]
+
+    def run(self, *words: str) -> tuple[float, str]:
+        """Seconds of a whole command, and its output. Raises RuntimeError when it fails."""
+        began = time.perf_counter()
+        done = subprocess.run(self.argv(*words), env=self.env, cwd=self.folder, capture_output=True, text=True)
+        took = time.perf_counter() - began
+        if done.returncode:
+            raise RuntimeError(f"{words}: status {done.returncode}: {done.stdout[-500:]} {done.stderr[-500:]}")
+        return took, done.stdout
+
+    @contextlib.contextmanager
+    def workers(self, url: str, count: int, work: Path) -> Iterator[None]:
+        running = []
+        try:
+            for number in range(count):
+                words = ("worker", "--site", SITE, "--workers", url, "--cache-dir", str(work / f"cache-{number}"))
+                running.append(
+                    subprocess.Popen(
+                        self.argv(*words), env=self.env, cwd=self.folder, stdout=subprocess.PIPE, text=True
+                    )
+                )
+            for each in running:
+                assert each.stdout is not None and "ready" in each.stdout.readline()
+            yield
+        finally:
+            for each in running:
+                each.terminate()
+                each.wait()
+
+
+def beside(section: str, options: argparse.Namespace, work: Path) -> None:
+    words = {"apply": ("apply", "*", "bench"), "run": ("run", "*", "cmd.run", "hostname")}[section]
+    with sshd_fleet(options.targets, work) as fleet:
+        hosts = {each.id: fleet._native(each) for each in fleet.hosts}
+        bed = Bed(work / "bed2", hosts)
+        shutil.copy(fleet.key, bed.folder / f"worker-{SITE}/ssh" / fleet.key.name)
+        (work / "bed2/.ssh").mkdir(mode=0o700)
+        shutil.copy(fleet.known_hosts, work / "bed2/.ssh/known_hosts")
+        found: dict[str, list[float]] = {"controller": [], "workers": []}
+        with (
+            NatsServer(work / "nats", bed.folder / "workers/nats.conf") as server,
+            bed.workers(server.url, options.workers, work),
+        ):
+            for number in range(options.rounds + BEFORE):
+                for name, more in (("controller", ()), ("workers", ("--workers", server.url))):
+                    took, out = bed.run(*words, "--out", "json", "--cache-dir", str(work / f"cache-{name}"), *more)
+                    returns = json.loads(out)
+                    assert len(returns) == len(fleet), out[:500]
+                    if number >= BEFORE:
+                        found[name].append(took)
+                    print(f"  {section} {name}: {took:.2f} s{'' if number >= BEFORE else ' (not counted)'}", flush=True)
+    plain, ours = (statistics.median(found[name]) for name in ("controller", "workers"))
+    print(f"| {section} {len(fleet)} | {plain:.2f} s | {ours:.2f} s | {ours / plain:.2f} |", flush=True)
+
+
+def handoff(options: argparse.Namespace, work: Path) -> None:
+    hosts = {f"t{number}": {"host": "127.0.0.1", "port": 9} for number in range(options.ids)}
+    bed = Bed(work, hosts)
+    with NatsServer(work / "nats", bed.folder / "workers/nats.conf") as server:
+        for number in range(3):
+            words = bed.argv("run", "*", "test.ping", "--workers", server.url, "--out", "json")
+            began = time.time()
+            process = subprocess.Popen(
+                words, env=bed.env, cwd=bed.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            try:
+                shards, first, last = asyncio.run(_stored(server.url, bed.folder / "workers", process))
+            finally:
+                process.kill()
+                process.wait()
+            print(
+                f"  handoff {options.ids} ids: {shards} shards in {last - first:.2f} s; the last one "
+                f"{last - began:.2f} s after the start of the command (run {number + 1})",
+                flush=True,
+            )
+
+
+async def _stored(url: str, folder: Path, process: subprocess.Popen[bytes]) -> tuple[int, float, float]:
+    """(shards, time of the first one, time of the last one) when no more come. The queue is emptied."""
+    from pushsalt.workers import connection, names
+
+    made = await connection.connect(url, folder)
+    before = -1
+    try:
+        while True:
+            await asyncio.sleep(1.0)
+            assert process.poll() is None
+            try:
+                answer = await made.nc.request(f"$JS.API.STREAM.INFO.{names.work_stream(SITE)}", b"")
+            except Exception:
+                continue
+            state = json.loads(answer.data).get("state") or {}
+            count = int(state.get("messages") or 0)
+            if count and count == before:
+                times = [_seconds(state[name]) for name in ("first_ts", "last_ts")]
+                await made.js.purge_stream(names.work_stream(SITE))
+                return count, times[0], times[1]
+            before = count
+    finally:
+        await made.close()
+
+
+def _seconds(text: str) -> float:
+    """A time of NATS, which has nanoseconds, as Unix time."""
+    whole, _, rest = text.rstrip("Z").partition(".")
+    return datetime.fromisoformat(f"{whole}+00:00").timestamp() + float(f"0.{rest or 0}")
+
+
+def main(options: argparse.Namespace) -> None:
+    if reason := sshd.missing() or natsserver.missing():
+        sys.exit(reason)
+    print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores")
+    with tempfile.TemporaryDirectory(prefix="pushsalt-workers-") as folder:
+        for section in options.section or SECTIONS:
+            work = Path(folder) / section
+            work.mkdir()
+            if section == "handoff":
+                handoff(options, work)
+            else:
+                beside(section, options, work)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], help=f"some of: {', '.join(SECTIONS)}")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds that count (default: %(default)s)")
+    parser.add_argument("--targets", type=int, default=100, help="loopback servers (default: %(default)s)")
+    parser.add_argument("--workers", type=int, default=2, help="workers (default: %(default)s)")
+    parser.add_argument("--ids", type=int, default=10_000, help="ids of handoff (default: %(default)s)")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main(_options())

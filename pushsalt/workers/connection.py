@@ -1,0 +1,322 @@
+"""The connection with the NATS server: streams, buckets, and pulling of messages. Needs ``pushsalt[nats]``."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from pushsalt.errors import CommandError
+from pushsalt.workers import names
+from pushsalt.workers.parties import is_here
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+#: Seconds of the first attempt to connect, and for an answer of the server.
+CONNECT: Final = 5.0
+#: Seconds after which a shard is delivered again, if its worker does not say that it is at work on it.
+ACK_WAIT: Final = 10.0
+#: Seconds for which the entry of a worker's presence is valid, and between its renewals.
+PRESENCE: Final = 15.0
+RENEW: Final = 5.0
+#: Seconds within which the server drops a message that it has stored before.
+DUPLICATES: Final = 600.0
+#: Seconds for which returns and states of jobs are kept.
+KEEP: Final = 7 * 86400.0
+#: Seconds of one request for messages.
+_PULL: Final = 20.0
+_NS: Final = 1_000_000_000
+
+
+class ServerError(CommandError):
+    """The NATS server cannot be used."""
+
+
+class MissingError(ServerError):
+    """A stream, a consumer or a message is not there."""
+
+
+def need_extra() -> None:
+    """Raises ServerError if the client of NATS is not installed."""
+    try:
+        import nats  # noqa: F401
+    except ImportError as exc:
+        raise ServerError(f"workers need the client of NATS: {exc}", "pip install 'pushsalt[nats]'") from None
+
+
+class Connection:
+    """A connection; ``nc`` is the client of nats-py, ``js`` its JetStream context."""
+
+    def __init__(self, nc: Any, url: str) -> None:
+        self.nc = nc
+        #: whether all servers are on this machine
+        self.loopback = is_here(url)
+        self.js = nc.jetstream(timeout=CONNECT)
+
+    async def setup(self, sites: Iterable[str]) -> None:
+        """Create the streams and buckets that are missing. Raises ServerError."""
+        from nats.js import api
+
+        files = api.StorageType.FILE
+        with explained("the streams cannot be created"):
+            await self._stream(
+                name=names.RETURNS_STREAM,
+                subjects=[names.RETURNS],
+                storage=files,
+                max_age=KEEP,
+                duplicate_window=DUPLICATES,
+            )
+            for site in sites:
+                await self._stream(
+                    name=names.work_stream(site),
+                    subjects=[names.work_subject(site)],
+                    storage=files,
+                    retention=api.RetentionPolicy.WORK_QUEUE,
+                    max_age=KEEP,
+                    duplicate_window=DUPLICATES,
+                )
+                if await self.has_site(site):
+                    continue
+                await self.js.add_consumer(
+                    names.work_stream(site),
+                    api.ConsumerConfig(
+                        durable_name=names.CONSUMER,
+                        ack_policy=api.AckPolicy.EXPLICIT,
+                        ack_wait=ACK_WAIT,
+                        max_deliver=-1,
+                        max_ack_pending=-1,
+                    ),
+                )
+            for bucket, ttl in (
+                (names.JOBS_BUCKET, KEEP),
+                (names.STOPPED_BUCKET, KEEP),
+                (names.WORKERS_BUCKET, PRESENCE),
+            ):
+                await self._stream(
+                    name=f"KV_{bucket}",
+                    subjects=[f"$KV.{bucket}.>"],
+                    storage=files,
+                    max_age=ttl,
+                    max_msgs_per_subject=1,
+                    duplicate_window=min(120.0, ttl),
+                    allow_rollup_hdrs=True,
+                    allow_direct=True,
+                    discard=api.DiscardPolicy.NEW,
+                )
+
+    async def _stream(self, **config: Any) -> None:
+        """Create a stream, unless there is one of this name: its settings are the operator's."""
+        from nats.js import errors
+
+        try:
+            await self.js.stream_info(config["name"])
+        except errors.NotFoundError:
+            with contextlib.suppress(errors.BadRequestError):  # another controller has just created it
+                await self.js.add_stream(**config)
+
+    async def has_site(self, site: str) -> bool:
+        """Whether the streams of a site are there."""
+        from nats.js import errors
+
+        try:
+            await self.js.consumer_info(names.work_stream(site), names.CONSUMER)
+        except (errors.NotFoundError, errors.ServiceUnavailableError):
+            return False
+        return True
+
+    async def store(self, subject: str, data: bytes, id: str = "") -> int:
+        """Store a message in the stream of its subject, however long the server is away; returns its sequence number.
+
+        ``id``: the server drops another message with the same one. Raises ServerError if the stream does not take it.
+        """
+        import nats.errors
+        from nats.js import errors
+
+        headers = {names.MESSAGE_ID: id} if id else None
+        wait = 0.1
+        while True:
+            try:
+                answer = await self.js.publish(subject, data, timeout=CONNECT, headers=headers)
+                return int(answer.seq)
+            except (errors.NoStreamResponseError, errors.ServiceUnavailableError, nats.errors.TimeoutError) as exc:
+                if self.nc.is_closed:
+                    raise ServerError("the connection with the NATS server was closed", "see the log") from None
+                log.debug("%s is not stored yet: %s", subject, exc or type(exc).__name__)
+            except (nats.errors.OutboundBufferLimitError, nats.errors.ConnectionReconnectingError):
+                pass
+            except errors.APIError as exc:
+                if not _passes(exc):
+                    raise ServerError(f"the NATS server does not store a message: {exc.description}", _FULL) from None
+                log.warning("the NATS server does not store a message: %s; trying again", exc.description)
+            except nats.errors.Error as exc:
+                raise ServerError(f"the NATS server does not take a message: {exc}", "see its log") from None
+            await asyncio.sleep(wait)
+            wait = min(5.0, wait * 2)
+
+    async def put(self, bucket: str, key: str, data: bytes) -> None:
+        """Put a value into a bucket."""
+        await self.store(f"$KV.{bucket}.{key}", data)
+
+    async def get(self, bucket: str, key: str) -> bytes | None:
+        """The value of a key in a bucket; None without one. Raises ServerError."""
+        try:
+            with explained(f"{key} cannot be read"):
+                found = await self.js.get_last_msg(f"KV_{bucket}", f"$KV.{bucket}.{key}", direct=True)
+        except MissingError:
+            return None
+        return None if found.headers and "KV-Operation" in found.headers else found.data
+
+    async def last_sequence(self) -> int:
+        """The number of the last message of the returns. Raises ServerError."""
+        with explained("the returns cannot be read"):
+            return int((await self.js.stream_info(names.RETURNS_STREAM)).state.last_seq)
+
+    async def close(self) -> None:
+        """Send what is waiting, and close the connection."""
+        with contextlib.suppress(Exception):
+            await asyncio.wait_for(self.nc.flush(2), 2.5)
+        with contextlib.suppress(Exception):
+            await self.nc.close()
+
+
+#: Codes of JetStream's errors that pass: a full store or stream is emptied, a cluster elects a leader.
+_PASSING: Final = frozenset({10023, 10047, 10077, 10008, 503})
+_FULL: Final = "look at the limits of the account and at the space on the disk of the server"
+
+
+def _passes(exc: Any) -> bool:
+    return exc.err_code in _PASSING or exc.code == 503 or "maximum" in str(exc.description)
+
+
+@contextlib.contextmanager
+def explained(what: str) -> Iterator[None]:
+    """Turns errors of the client into ServerError; Missing if the stream, consumer or message is not there."""
+    import nats.errors
+    from nats.js import errors
+
+    try:
+        yield
+    except errors.NotFoundError:
+        raise MissingError(f"NATS: {what}: it is not there", "a controller creates it when it uses the site") from None
+    except errors.APIError as exc:
+        raise ServerError(f"NATS: {what}: {exc.description or exc}", _FULL) from None
+    except errors.ServiceUnavailableError:
+        raise ServerError(f"NATS: {what}: the server has no JetStream", "start it with -js, or see its log") from None
+    except (nats.errors.Error, asyncio.TimeoutError) as exc:
+        hint = "check the server, and the permissions of these credentials"
+        raise ServerError(f"NATS: {what}: {str(exc) or 'no answer'}", hint) from None
+
+
+async def connect(url: str, folder: Path | None = None, name: str = "pushsalt", patient: bool = False) -> Connection:
+    """A connection with a server, or with one of several, separated by commas. Raises ServerError, UsageError.
+
+    ``folder``: keys and credentials (``pushsalt.workers.trust``). ``patient``: wait until the server is there.
+    """
+    need_extra()
+    import nats.errors
+    from nats.aio.client import Client
+
+    from pushsalt.workers import trust
+
+    troubles: list[Exception] = []
+
+    async def failed(exc: Exception) -> None:
+        troubles[:] = [exc]
+        log.debug("NATS: %s", exc or type(exc).__name__)
+
+    async def gone() -> None:
+        if not nc.is_closed:
+            log.warning("the connection with the NATS server is lost; connecting again")
+
+    async def there() -> None:
+        log.warning("the connection with the NATS server is restored")
+
+    options = trust.connect_options(url, folder)
+    while True:
+        nc = Client()
+        try:
+            connecting = nc.connect(
+                **options,
+                name=name,
+                connect_timeout=int(CONNECT),
+                max_reconnect_attempts=-1,
+                reconnect_time_wait=0.5,  # type: ignore[arg-type,unused-ignore]
+                ping_interval=10,
+                pending_size=64 * 1024 * 1024,
+                error_cb=failed,
+                disconnected_cb=gone,
+                reconnected_cb=there,
+            )
+            await asyncio.wait_for(connecting, CONNECT)
+            return Connection(nc, url)
+        except (OSError, nats.errors.Error, asyncio.TimeoutError) as exc:
+            with contextlib.suppress(Exception):
+                await nc.close()
+            why = str(exc) or str(next(iter(troubles), "")) or "no answer"
+            text = f"the NATS server at {shown(url)} cannot be used: {why}"
+            if not patient:
+                raise ServerError(text, "check `workers` of the configuration, and whether the server runs") from None
+            log.warning("%s; trying again", text)
+        await asyncio.sleep(2.0)
+
+
+def shown(url: str) -> str:
+    """The URL without what may be a password."""
+    return ",".join(each.rpartition("@")[2] if "@" in each else each for each in url.split(","))
+
+
+class Pull:
+    """Messages of a consumer, as they are stored. The consumer is asked again and again."""
+
+    def __init__(self, connection: Connection, stream: str, consumer: str) -> None:
+        self._nc = connection.nc
+        self._subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+        self._sub: Any = None
+        self._inbox = ""
+
+    async def messages(self, number: int, seconds: float = _PULL) -> AsyncIterator[Any]:
+        """Yield at most ``number`` messages that come within this time. Raises LookupError if there is no consumer."""
+        import nats.errors
+
+        if self._sub is None:
+            self._inbox = self._nc.new_inbox()
+            self._sub = await self._nc.subscribe(
+                self._inbox, pending_msgs_limit=-1, pending_bytes_limit=512 * 1024 * 1024
+            )
+        request = {"batch": number, "expires": int(seconds * _NS)}
+        try:
+            await self._nc.publish(self._subject, json.dumps(request).encode(), reply=self._inbox)
+        except nats.errors.Error:
+            await asyncio.sleep(0.5)
+            return
+        end, reconnects = asyncio.get_running_loop().time() + seconds + 1.0, self._nc.stats["reconnects"]
+        while number > 0:
+            left = end - asyncio.get_running_loop().time()
+            if left <= 0 or self._nc.stats["reconnects"] != reconnects:  # the server has forgotten the request
+                return
+            try:
+                message = await self._sub.next_msg(timeout=min(left, 1.0))
+            except (nats.errors.TimeoutError, asyncio.TimeoutError):
+                continue
+            except nats.errors.Error:
+                await asyncio.sleep(0.5)
+                return
+            status = (message.headers or {}).get("Status") if not message.data else None
+            if status is None:
+                number -= 1
+                yield message
+            elif status == "503" or "Deleted" in str(message.headers):
+                raise LookupError(self._subject)
+            elif status != "100":
+                return
+
+    async def close(self) -> None:
+        if self._sub is not None:
+            with contextlib.suppress(Exception):
+                await self._sub.unsubscribe()

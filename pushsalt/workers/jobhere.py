@@ -1,0 +1,218 @@
+"""One job at a worker: its project, and one target of it from its connection to its stored return."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from pushsalt.events import Reporter
+from pushsalt.job import Job
+from pushsalt.model import Target, TargetReturn
+from pushsalt.run.fanout import failure
+from pushsalt.run.project import Project
+from pushsalt.run.runner import Runner
+from pushsalt.run.single import run
+from pushsalt.run.stopping import Stopping
+from pushsalt.workers.messages import Answer, Description
+from pushsalt.workers.parties import Box
+
+log = logging.getLogger(__name__)
+
+#: Most projects that are kept for later jobs.
+_PROJECTS: Final = 3
+#: Characters of a comment in the progress of a state.
+_COMMENT: Final = 300
+
+Store = Callable[[Answer], Awaitable[None]]
+
+
+class Learnt:
+    """Collects the grains and pillar of targets that a project's jobs get, for the controllers."""
+
+    def __init__(self, project: Project) -> None:
+        self._found: dict[str, dict[str, Any]] = {}
+        remember_grains, is_kept = project.remember_grains, project.is_kept
+
+        def grains_came(target: Target, grains: dict[str, Any]) -> None:
+            self._found.setdefault(target.key, {})["grains"] = grains
+            remember_grains(target, grains)
+
+        def pillar_came(target: Target, pillar: dict[str, Any]) -> bool:
+            self._found.setdefault(target.key, {})["pillar"] = pillar
+            return is_kept(target, pillar)
+
+        project.remember_grains = grains_came  # type: ignore[method-assign]
+        project.is_kept = pillar_came  # type: ignore[method-assign]
+
+    def taken(self, key: str) -> dict[str, Any]:
+        """What came for a target since the last call."""
+        return self._found.pop(key, {})
+
+
+class Projects:
+    """The projects that this worker has opened, for one job at a time each."""
+
+    def __init__(self, make: Callable[[dict[str, Any], Reporter], Awaitable[Project]]) -> None:
+        """``make`` opens a project that a description names."""
+        self._make = make
+        self._free: list[tuple[dict[str, Any], Project, Learnt]] = []
+
+    async def take(self, named: dict[str, Any], reporter: Reporter) -> tuple[Project, Learnt]:
+        """A project that no other job uses. Raises PushsaltError."""
+        for entry in self._free if "local" not in named else ():  # files of this machine may have changed
+            if entry[0] == named:
+                self._free.remove(entry)
+                entry[1].reporter = reporter
+                return entry[1:]
+        project = await self._make(named, reporter)
+        await asyncio.to_thread(lambda: project.inventory)
+        return project, Learnt(project)
+
+    def give_back(self, named: dict[str, Any], project: Project, learnt: Learnt) -> None:
+        """Keep a project for a later job."""
+        self._free.append((named, project, learnt))
+        while len(self._free) > (_PROJECTS if "local" not in named else 0):
+            self._free.pop(0)[1].pool.close()
+
+    def close(self) -> None:
+        """End the processes of all kept projects."""
+        while self._free:
+            self._free.pop()[1].pool.close()
+
+
+class Progress(Reporter):
+    """Collects the progress of a job's targets as short lists; ``tell`` is called with them."""
+
+    def __init__(self, tell: Callable[[list[Any]], None]) -> None:
+        self._tell = tell
+
+    def target_phase(self, id: str, phase: str) -> None:
+        self._tell([id, "phase", phase])
+
+    def target_chunks(self, id: str, total: int) -> None:
+        self._tell([id, "chunks", total])
+
+    def chunk_started(self, id: str, tag: str) -> None:
+        self._tell([id, "start", tag])
+
+    def chunk_done(self, id: str, tag: str, ret: dict[str, Any]) -> None:
+        result = ret.get("result")
+        comment = str(ret.get("comment"))[:_COMMENT] if result is False else ""
+        self._tell([id, "state", tag, result, bool(ret.get("changes")), comment])
+
+    def warning(self, id: str | None, text: str) -> None:
+        if id:
+            self._tell([id, "warning", text[:1000]])
+        else:
+            log.warning("%s", text)
+
+
+class JobHere:
+    """A job, while this worker has shards of it. ``places`` limits the targets at a time, of all jobs."""
+
+    def __init__(
+        self, description: Description, project: Project, learnt: Learnt, places: asyncio.Semaphore, width: int
+    ) -> None:
+        self.description = description
+        self.project = project
+        self.learnt = learnt
+        self.box = Box(description.key)
+        self._places = places
+        self._width = width
+        self._runners: dict[bool, Runner] = {}
+        self.tasks: dict[asyncio.Task[object], str] = {}
+        #: one for all runners
+        self.stopping = Stopping()
+        self._last_step = 0
+        #: store functions of running targets, by id
+        self._stores: dict[str, Store] = {}
+        self._stored: set[str] = set()
+
+    @property
+    def jid(self) -> str:
+        return self.description.jid
+
+    def _runner(self, resumes: bool) -> Runner:
+        if resumes not in self._runners:
+            each = self.description
+            job = Job(
+                each.kind,  # type: ignore[arg-type]
+                each.fun,
+                each.args,
+                each.kwargs,
+                each.job_options(),
+                jid=each.jid,
+                resumes=resumes or each.resumes,
+                survives=each.kind == "call",
+            )
+            runner = Runner(self.project, job, self._width, within=bool(self._runners))
+            runner.stopping = self.stopping
+            runner.keep = self._keep
+            self._runners[resumes] = runner
+        return self._runners[resumes]
+
+    async def prepare(self) -> None:
+        """Fetch what the project needs. Raises PushsaltError."""
+        await self.project.prepare(self.stopping.requested)
+        runtime = await asyncio.to_thread(lambda: self.project.runtime)
+        if self.description.runtime:
+            runtime.use_secret(self.description.runtime)
+
+    async def run(self, id: str, store: Store, resumes: bool) -> None:
+        """Run the job on a target; ``store`` is awaited with its only return."""
+        self._stores[id] = store
+        try:
+            try:
+                async with self._places:
+                    if self.stopping.requested.is_set():
+                        raise asyncio.CancelledError
+                    result = await run(self._runner(resumes), id)
+            except asyncio.CancelledError:
+                if not self.stopping.requested.is_set():
+                    raise
+                result = failure(id, asyncio.CancelledError())
+            if id not in self._stored:
+                await self._keep(result)
+        finally:
+            self._stores.pop(id, None)
+            self._stored.discard(id)
+
+    async def _keep(self, result: TargetReturn) -> None:
+        """Store a return before the target removes its copy; a job that is stopped waits for it, too."""
+        storing = asyncio.ensure_future(self._stores[result.id](self.answer(result)))
+        while not storing.done():
+            try:
+                await asyncio.shield(storing)
+            except asyncio.CancelledError:
+                if not self.stopping.requested.is_set():
+                    raise
+        storing.result()
+        self._stored.add(result.id)
+
+    def answer(self, result: TargetReturn) -> Answer:
+        """A return with what was learnt about its target."""
+        redactor = self.project.redactor
+        try:
+            learnt = self.learnt.taken(self.project.target(result.id).key)
+        except Exception:
+            learnt = {}
+        secrets = redactor.secrets() if redactor and redactor.data(result.ret) != result.ret else []
+        return Answer(result, learnt.get("grains"), learnt.get("pillar"), secrets)
+
+    def stop(self, at_once: bool) -> None:
+        """Take a step of stopping: see ``pushsalt.run.stopping``."""
+        if at_once:
+            self.stopping.stop()
+        else:
+            self.stopping.request()
+        step = 1 + at_once
+        if step > self._last_step:
+            self._last_step = step
+            self.stopping.cancel(dict(self.tasks))
+
+    async def close(self) -> None:
+        """Close the connections with targets."""
+        for runner in self._runners.values():
+            await runner.close()

@@ -1,0 +1,118 @@
+"""Names of subjects, streams, consumers and buckets on the NATS server, and what a site's worker may do with them.
+
+    pushsalt.work.SITE                  shards of targets; a work queue per site
+    pushsalt.returns.SITE.WORKER.JID    taken shards and returns, of all sites in one stream
+    pushsalt.progress.SITE.JID          phases and states of running targets; not stored
+    pushsalt.control.JID                stop a job; not stored
+    KV pushsalt-jobs        JID         state of a job; for controllers only
+    KV pushsalt-stopped     JID.SITE    jobs that were stopped: no shard of them begins
+    KV pushsalt-workers     SITE.WORKER presence of workers; entries end by themselves
+    KV pushsalt-SITE                    the project, for the workers of one site (``objects.py``)
+
+Controllers may use everything below ``pushsalt.`` and the JetStream API. ``worker_publishes`` and
+``worker_subscribes`` are the permissions of the workers of one site.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from pushsalt.errors import UsageError
+
+DEFAULT_SITE: Final = "default"
+
+RETURNS_STREAM: Final = "PUSHSALT_RETURNS"
+RETURNS: Final = "pushsalt.returns.*.*.*"
+#: the durable consumer of a site's work queue, which its workers share
+CONSUMER: Final = "workers"
+
+JOBS_BUCKET: Final = "pushsalt-jobs"
+STOPPED_BUCKET: Final = "pushsalt-stopped"
+WORKERS_BUCKET: Final = "pushsalt-workers"
+
+#: header by which the server drops a message that it has stored already
+MESSAGE_ID: Final = "Nats-Msg-Id"
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+
+
+def check_site(name: str) -> str:
+    """The name of a site, if it is valid. Raises UsageError."""
+    if not _NAME.fullmatch(name):
+        hint = "use letters, digits, - and _, at most 32, and begin with a letter or digit"
+        raise UsageError(f"{name!r} is not a name of a site", hint)
+    return name
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can be the name of a site or the id of a worker."""
+    return _NAME.fullmatch(text) is not None
+
+
+def work_stream(site: str) -> str:
+    """The stream of a site's shards."""
+    return f"PUSHSALT_WORK_{site}"
+
+
+def work_subject(site: str) -> str:
+    """The subject of a site's shards."""
+    return f"pushsalt.work.{site}"
+
+
+def returns_subject(site: str = "*", worker: str = "*", jid: str = "*") -> str:
+    """The subject of what a worker stores about a job."""
+    return f"pushsalt.returns.{site}.{worker}.{jid}"
+
+
+def progress_subject(site: str = "*", jid: str = "*") -> str:
+    """The subject of the progress of a job's targets at a site."""
+    return f"pushsalt.progress.{site}.{jid}"
+
+
+def control_subject(jid: str = "*") -> str:
+    """The subject of a controller's orders for a running job."""
+    return f"pushsalt.control.{jid}"
+
+
+def presence_key(site: str, worker: str) -> str:
+    """The key of a worker's presence."""
+    return f"{site}.{worker}"
+
+
+def objects_bucket(site: str) -> str:
+    """The key-value bucket with the project for a site."""
+    return f"pushsalt-{site}"
+
+
+def inbox(site: str) -> str:
+    """The prefix of the inboxes of a site's workers, so that no site reads answers to another one."""
+    return f"_INBOX_pushsalt_{site}"
+
+
+def worker_publishes(site: str) -> list[str]:
+    """The subjects to which the workers of a site publish, with the requests to JetStream that they make."""
+    work, objects = work_stream(site), objects_bucket(site)
+    return [
+        returns_subject(site),
+        progress_subject(site),
+        f"$KV.{WORKERS_BUCKET}.{site}.*",
+        f"$JS.ACK.{work}.{CONSUMER}.>",
+        "$JS.API.INFO",
+        f"$JS.API.STREAM.INFO.{work}",
+        f"$JS.API.CONSUMER.INFO.{work}.{CONSUMER}",
+        f"$JS.API.CONSUMER.MSG.NEXT.{work}.{CONSUMER}",
+        # the site's own returns of a job, when a shard is delivered again; the names of consumers cannot be guessed
+        f"$JS.API.CONSUMER.CREATE.{RETURNS_STREAM}.*.pushsalt.returns.{site}.>",
+        f"$JS.API.CONSUMER.MSG.NEXT.{RETURNS_STREAM}.*",
+        f"$JS.API.CONSUMER.DELETE.{RETURNS_STREAM}.*",
+        # whether a job was stopped
+        f"$JS.API.DIRECT.GET.KV_{STOPPED_BUCKET}.$KV.{STOPPED_BUCKET}.*.{site}",
+        # the project: pieces by their names
+        f"$JS.API.DIRECT.GET.KV_{objects}.>",
+    ]
+
+
+def worker_subscribes(site: str) -> list[str]:
+    """The subjects to which the workers of a site subscribe."""
+    return [f"{inbox(site)}.>", control_subject()]

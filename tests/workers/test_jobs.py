@@ -1,0 +1,117 @@
+"""Jobs through workers are as jobs without them: returns, exit codes, the record, batches."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from tests.beds.nats import WorkerProcess
+from tests.beds.project import values
+
+pytestmark = pytest.mark.slow
+
+STATES = """
+one:
+  test.succeed_with_changes
+two:
+  test.{kind}
+{{{{ grains['id'] }}}}:
+  test.nop
+"""
+
+
+def without_times(ret):
+    return {tag: {key: one[key] for key in one if key not in ("start_time", "duration")} for tag, one in ret.items()}
+
+
+@pytest.fixture
+def workers(local, server):
+    with (
+        WorkerProcess(local, server.url, "default", "w1") as first,
+        WorkerProcess(local, server.url, "far", "w2") as second,
+    ):
+        yield first, second
+
+
+def test_apply_and_run_equal_those_without_workers(local, workers):
+    local.write("salt/good.sls", STATES.format(kind="succeed_without_changes"))
+    local.write("salt/bad.sls", STATES.format(kind="fail_without_changes"))
+    local.write("salt/broken.sls", "a: [")
+    for words in (("good",), ("bad",), ("broken",), ("good", "--test")):
+        there = local.json("apply", "*", *words)
+        here = local.json("apply", "--workers", "", "*", *words)
+        assert there.code == here.code, there.err
+        assert there.data.keys() == here.data.keys() == {f"l{n}" for n in range(1, 7)}
+        for id, ret in there.data.items():
+            plain = here.data[id]
+            assert (without_times(ret) == without_times(plain)) if isinstance(ret, dict) else ret == plain
+    for words in (
+        ("test.ping",),
+        ("test.echo", "[1, 2]"),
+        ("cmd.run", "exit 3"),
+        ("nothing.there",),
+        ("test.exception", "no"),
+        ("state.show_sls", "good"),
+        ("grains.get", "number"),
+    ):
+        there = local.json("run", "*", *words)
+        here = local.json("run", "--workers", "", "*", *words)
+        assert (there.code, there.data) == (here.code, here.data), there.err
+    raw = local.json("run", "l1", "--raw", "echo raw")
+    assert raw.data["l1"]["stdout"].strip() == "raw"
+
+
+def test_the_record_the_batches_and_limits_for_failures(local, workers, tmp_path):
+    done = local.json("apply", "*", "missing", "--batch", "2", "--max-fail", "1", "--jid-file", str(tmp_path / "jid"))
+    assert done.code == 2
+    kinds = [ret["error"]["kind"] for ret in done.data.values() if isinstance(ret, dict)]
+    assert kinds and set(kinds) == {"not_begun"}
+    jid = (tmp_path / "jid").read_text().strip()
+    shown = local.json("jobs", "show", jid).data
+    assert (shown["jid"], shown["targets"], shown["exit_code"], shown["state"]) == (jid, 6, 2, "done")
+    assert {id: one["return"] for id, one in shown["Result"].items()} == done.data
+
+
+def test_grains_are_kept_by_the_controller(local, workers):
+    assert local.json("grains", "*").code == 0
+    done = local.json("run", "-G", "number:5", "test.ping")
+    assert done.data == {"l5": True}
+
+
+def test_secrets_are_hidden_as_without_workers(local, workers):
+    local.write("pillar/top.sls", "base:\n  '*': [secrets]\n")
+    local.write("pillar/secrets.sls", "db_password: correct-horse-battery\n")
+    local.write("salt/shows.sls", "echo {{ pillar['db_password'] }}:\n  cmd.run\n")
+    done = local.json("apply", "l1", "shows")
+    assert done.code == 0 and "correct-horse" not in done.out
+    (ret,) = values(done.data["l1"])
+    assert "**********" in ret["changes"]["stdout"]
+    assert b"correct-horse" not in b"".join(path.read_bytes() for path in local.cache.rglob("*") if path.is_file())
+
+
+def test_status(local, workers, server):
+    deadline = time.monotonic() + 20
+    while True:
+        found = json.loads(local.run("worker", "status", "--out", "json").out)
+        if set(found["sites"]) == {"default", "far"} and all(each["workers"] for each in found["sites"].values()):
+            break
+        assert time.monotonic() < deadline, found
+    far = found["sites"]["far"]
+    assert far["waiting"] == 0
+    (entry,) = far["workers"]
+    assert set(entry) == {"id", "version", "since", "busy"}
+    assert (entry["id"], entry["busy"]) == (workers[1].id, 0)
+
+
+def test_a_server_that_is_not_there_is_a_wrong_command(local, server):
+    server.kill()
+    done = local.run("apply", "*", "x")
+    assert done.code == 1
+    assert "the NATS server at" in done.err and "cannot be used" in done.err
+
+
+def test_a_worker_that_is_stopped_ends_well(local, server):
+    with WorkerProcess(local, server.url) as worker:
+        assert worker.stop() == 0

@@ -1,0 +1,106 @@
+"""Messages: what comes back from bytes, and foreign bytes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pushsalt.job import JobOptions
+from pushsalt.model import Explained, TargetReturn
+from pushsalt.workers import messages
+from pushsalt.workers.messages import Answer, Description, Head, MessageError, NewerError
+from thin import wire
+
+JID = "20261126101500000000"
+
+
+def test_a_message_comes_back():
+    head = Head("shard", JID, "berlin", 3, box=b"\0box", job=b"job")
+    assert messages.decode(messages.encode(head)) == head
+
+
+def test_a_newer_version_is_refused_and_its_head_is_read(monkeypatch):
+    data = messages.encode(Head("news", JID, "berlin", 3, "w1", version=messages.VERSION + 1))
+    with pytest.raises(NewerError, match="are not known here") as caught:
+        messages.decode(data)
+    assert (caught.value.head.jid, caught.value.head.site, caught.value.head.n) == (JID, "berlin", 3)
+
+
+def test_an_older_version_is_read(monkeypatch):
+    data = messages.encode(Head("done", JID, "berlin", 3, "w1"))
+    monkeypatch.setattr(messages, "VERSION", messages.VERSION + 1)
+    assert messages.decode(data).version == messages.VERSION - 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"v": 0},
+        {"v": True},
+        {"v": "1"},
+        {"k": "cmd"},
+        {"k": 3},
+        {"jid": "last"},
+        {"site": "a.b"},
+        {"site": "*"},
+        {"worker": "a/b"},
+        {"n": -1},
+        {"n": "1"},
+        {"box": "text"},
+        {"part": 5, "parts": 2},
+        {"parts": 10**6},
+    ],
+)
+def test_a_wrong_message_is_refused(change):
+    good = {"v": 1, "k": "return", "jid": JID, "site": "a", "n": 1, "worker": "w", "box": b""}
+    messages.decode(wire.pack(good))
+    with pytest.raises(MessageError):
+        messages.decode(wire.pack({**good, **change}))
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_give_a_message_error(data):
+    for read in (messages.decode, messages.unpack_ids, messages.unpack_answer, messages.unpack_description):
+        with pytest.raises(MessageError):
+            read(data)
+
+
+def test_a_return_comes_back():
+    result = TargetReturn("a", {"x": 1}, phases={"run": 0.5}, warnings=["w"], retcode=1, exit_code=2, changes=True)
+    answer = messages.unpack_answer(messages.pack_answer(Answer(result, {"os": "Debian"}, {"p": 1}, ["s3cret"])))
+    assert answer == Answer(result, {"os": "Debian"}, {"p": 1}, ["s3cret"])
+
+
+def test_explanations_of_errors_come_back():
+    result = TargetReturn("a", [Explained("short", "long"), "plain"], shape="errors", exit_code=2)
+    ret = messages.unpack_answer(messages.pack_answer(Answer(result))).result.ret
+    assert ret == ["short", "plain"] and ret[0].explanation == "long" and not isinstance(ret[1], Explained)
+
+
+def test_a_return_with_a_wrong_shape_is_refused():
+    data = messages.pack_answer(Answer(TargetReturn("a", {"error": {}}, shape="error", exit_code=3)))
+    with pytest.raises(MessageError, match="has no error"):
+        messages.unpack_answer(data)
+
+
+def test_a_description_comes_back_with_its_options():
+    options = JobOptions(test=True, pillar={"a": 1}, timeout=3.0, batch="2", max_fail="1")
+    job = Description(JID, "apply", "state.apply", ["a"], {}, messages.options_of(options), {"local": {}}, b"k" * 32)
+    found = messages.unpack_description(messages.pack_description(job))
+    assert found == job
+    assert found.job_options() == JobOptions(test=True, pillar={"a": 1}, timeout=3.0)
+
+
+def test_a_description_of_an_unknown_kind_is_refused():
+    job = Description(JID, "clean", "clean", [], {}, {}, {}, b"")
+    with pytest.raises(MessageError, match="do not run"):
+        messages.unpack_description(messages.pack_description(job))
+
+
+def test_a_large_box_is_split_and_joined():
+    head = Head("return", JID, "a", 1, "w", box=bytes(2 * messages.PART + 5))
+    parts = messages.split(head)
+    assert [(each.part, each.parts) for each in parts] == [(0, 3), (1, 3), (2, 3)]
+    assert b"".join(each.box for each in parts) == head.box
+    assert all(len(messages.encode(each)) < messages.LIMIT for each in parts)
