@@ -119,13 +119,8 @@ class Runtime:
         """The key that authenticates compiled code on that target. It is sent to the target, and never stored there."""
         return hmac.digest(self._secret, f"{target_id}\0{self.sha}".encode("utf-8", "surrogateescape"), "sha256")
 
-    @property
-    def secret(self) -> bytes:
-        """The secret from which the keys of all targets are made."""
-        return self._secret
-
-    def share(self, secret: bytes) -> None:
-        """Use the secret of other processes, which then find on targets what this one has left there."""
+    def use_secret(self, secret: bytes) -> None:
+        """Make the keys from this secret instead of that of the cache: several machines find each other's runs then."""
         self._secret = secret
 
     def met(self, target: Target, user: str | None) -> Met | None:

@@ -16,6 +16,7 @@ from typing import Annotated
 import typer
 
 from pushsalt.cli.app import Command
+from pushsalt.cli.opt import whole
 from pushsalt.cli.options import Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.demo.tour import IDS, SITE, Scene, StoppedError, Tour
@@ -40,11 +41,14 @@ def demo(
         bool, typer.Option("--machines", help="Boot Debian machines instead of starting SSH servers.")
     ] = False,
     workers: Annotated[
-        int | None, typer.Option("--workers", metavar="N", min=2, help="Start N workers on NATS and thirty targets.")
+        str | None, typer.Option("--workers", metavar="N", help="Start N workers on NATS and thirty targets.")
     ] = None,
 ) -> int:
     """Start the targets web1, web2 and db1, apply a formula to web*, and remove the targets."""
-    if workers is not None and (keep or machines):
+    count = whole("--workers", workers)
+    if count == 1:
+        raise UsageError("--workers must be at least 2, since one of them is killed", hint="pushsalt demo --workers 3")
+    if count is not None and (keep or machines):
         raise UsageError("--workers cannot be used together with --keep or --machines", hint="pushsalt demo --help")
     if machines:
         from pushsalt.demo.on_machines import start
@@ -56,11 +60,11 @@ def demo(
             folder = Path(tempfile.mkdtemp(prefix="pushsalt-demo-")).resolve()
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             tour = Tour(folder / "site", terminal.stdout.write, terminal.color)
-            if workers is not None:
+            if count is not None:
                 from pushsalt.demo import on_workers
 
                 scene = Scene("", "")
-                on_workers.run(folder, tour, stack, workers)
+                on_workers.run(folder, tour, stack, count)
             else:
                 scene = start(folder, tour, stack)
                 _walk(tour, scene)

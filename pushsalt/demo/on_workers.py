@@ -90,7 +90,10 @@ def run(folder: Path, tour: Tour, stack: ExitStack, count: int) -> None:
     with (tour.project / "pushsalt.yaml").open("a") as stream:
         stream.write(f"workers: {server.url}\n")
     workers = _workers(folder, tour, stack, count)
-    tour.show("Workers take work of their site.", "worker", "status")
+    tour.show("The first command of a controller makes the queue of the site.", "run", "web0[1-3]", "test.ping")
+    for worker in workers:
+        worker.wait()
+    tour.show("Which workers are there?", "worker", "status")
     with _killing(tour, workers, homes):
         tour.show("Apply three states on thirty targets, and kill one worker in mid-run.", "apply", "*", "counted")
     _check(tour, homes)
@@ -135,8 +138,6 @@ def _workers(folder: Path, tour: Tour, stack: ExitStack, count: int) -> list[Wor
         stack.callback(worker.stop)
         workers.append(worker)
         tour.say(f"$ pushsalt {' '.join(words)} &", "1")
-    for worker in workers:
-        worker.wait()
     return workers
 
 
@@ -168,7 +169,8 @@ def _killing(tour: Tour, workers: list[Worker], homes: dict[str, Path]) -> Itera
 def _check(tour: Tour, homes: dict[str, Path]) -> None:
     """Say how often each target was run."""
     counts = {id: _lines(home / "count") for id, home in homes.items()}
-    lost, twice = ([id for id, count in counts.items() if wrong(count)] for wrong in (lambda n: n < 1, lambda n: n > 1))
+    lost = [id for id, count in counts.items() if count < 1]
+    twice = [id for id, count in counts.items() if count > 1]
     tour.say("\n# How often was each target run? The last state of each counts it in a file there.", "2")
     tour.say(
         f"once: {len(counts) - len(lost) - len(twice)}   not at all: {len(lost)}   twice or more: {len(twice)}", "1"

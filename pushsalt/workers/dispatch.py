@@ -152,6 +152,7 @@ class Dispatcher:
                 key=self._ledger.box(site).key,
                 secret=hashlib.blake2b(site.encode(), key=self._secret, digest_size=32).digest(),
                 resumes=job.resumes,
+                runtime=parties.runtime_secret(self._party, site),
             )
             data = messages.pack_description(description)
             self._jobs[site] = self._party.seal(site, data, f"job {job.jid}")

@@ -162,6 +162,9 @@ class JobHere:
     async def prepare(self) -> None:
         """Fetch what the project needs. Raises PushsaltError."""
         await self.project.prepare(self.stopping.requested)
+        runtime = await asyncio.to_thread(lambda: self.project.runtime)
+        if self.description.runtime:
+            runtime.use_secret(self.description.runtime)
 
     async def run(self, id: str, store: Store, resumes: bool) -> None:
         """Run the job on a target; ``store`` is awaited with its only return."""

@@ -191,9 +191,9 @@ class Description:
     project: dict[str, Any]
     #: the key of the job's boxes
     key: bytes = field(repr=False)
-    #: from which keys of targets are made, so that each worker finds there what another one has left
-    secret: bytes = field(repr=False)
     resumes: bool = False
+    #: the secret of the keys of targets, which the workers of a site share: each finds the runs that another one began
+    runtime: bytes = field(default=b"", repr=False)
 
     def job_options(self) -> JobOptions:
         """The options of the job."""
@@ -239,7 +239,8 @@ def unpack_description(data: bytes) -> Description:
             raise MessageError(f"`{name}` of the job is no {kind.__name__}")
     if found["kind"] not in JOB_KINDS:
         raise MessageError(f"workers do not run jobs of the kind {found['kind'][:40]!r}")
-    return Description(**{name: found[name] for name in kinds})
+    runtime = found.get("runtime", b"")
+    return Description(**{name: found[name] for name in kinds}, runtime=runtime if isinstance(runtime, bytes) else b"")
 
 
 # what the boxes contain -----------------------------------------------------------------------------------------------

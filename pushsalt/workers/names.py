@@ -109,7 +109,7 @@ def worker_publishes(site: str) -> list[str]:
         # whether a job was stopped
         f"$JS.API.DIRECT.GET.KV_{STOPPED_BUCKET}.$KV.{STOPPED_BUCKET}.*.{site}",
         # the project: pieces by their names
-        f"$JS.API.DIRECT.GET.KV_{objects}.$KV.{objects}.>",
+        f"$JS.API.DIRECT.GET.KV_{objects}.>",
     ]
 
 

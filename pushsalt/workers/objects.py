@@ -26,7 +26,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from pushsalt.errors import CommandError
+from pushsalt.errors import CommandError, UsageError
 from pushsalt.planning import agefile
 from pushsalt.workers import names, unpack
 from pushsalt.workers.keys import CONTROLLER
@@ -37,6 +37,7 @@ from thin import wire
 if TYPE_CHECKING:
     from pushsalt.job import Settings
     from pushsalt.run.project import Project
+    from pushsalt.workers.parties import Party
 
 _PIECE: Final = 480 * 1024
 #: Bytes that a manifest may have, unpacked.
@@ -49,6 +50,12 @@ _PATIENCE: Final = 30.0
 _PAGE: Final = 100_000
 _REFERENCE: Final = re.compile(r"[0-9]{1,8}\.[0-9a-f]{40}\.[0-9a-f]{64}")
 _ROOT: Final = "project"
+
+
+def _keys(party: Party) -> Keys:
+    if not isinstance(party, Keys):
+        raise UsageError("a project is sealed, and there are no keys", hint="`pushsalt worker init SITE` makes them")
+    return party
 
 
 class StoreError(CommandError):
@@ -69,12 +76,13 @@ class ProjectRef:
 # --- the controller --------------------------------------------------------------------------------------------------
 
 
-async def upload(nc: Any, project: Project, sites: Sequence[str], keys: Keys) -> ProjectRef:
+async def upload(nc: Any, project: Project, sites: Sequence[str], party: Party) -> ProjectRef:
     """Store the project for the workers of these sites. ``nc``: the client of nats-py.
 
     What is there already is not sent. Raises UsageError for a site without keys, and for files that cannot be read;
     StoreError if the server cannot store the project.
     """
+    keys = _keys(party)
     for site in sites:
         keys.peer(site)
     collector = await asyncio.to_thread(Collector, project)
@@ -195,11 +203,12 @@ def _pieces(source: Callable[[], BinaryIO]) -> Iterator[bytes]:
 # --- the worker ------------------------------------------------------------------------------------------------------
 
 
-async def materialize(nc: Any, named: Mapping[str, Any], cache_dir: Path, keys: Keys) -> Path:
+async def materialize(nc: Any, named: Mapping[str, Any], cache_dir: Path, party: Party) -> Path:
     """The private folder with a project, made from the server's objects unless it is there. ``named``: a ProjectRef's.
 
     Raises StoreError if the server does not have it, NotAuthentic for a project that no controller of this site made.
     """
+    keys = _keys(party)
     site, reference = names.check_site(str(named.get("site"))), str(named.get("objects"))
     if not _REFERENCE.fullmatch(reference):
         raise StoreError(f"{reference[:80]!r} is no reference of a project", hint="use the same version everywhere")

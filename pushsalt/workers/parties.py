@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -72,6 +73,25 @@ def controllers(project: Project, url: str) -> Party:
     if folder is None and is_here(url):
         return Plain()
     return seal.controller_keys(folder)
+
+
+def runtime_secret(party: Party, site: str) -> bytes:
+    """The secret from which the workers of a site make the keys of its targets.
+
+    It is the same for all controllers of a project; without keys, for all commands of this user. Empty if there is
+    neither: then each worker has its own, and no worker finds the runs of another.
+    """
+    from pushsalt.workers.seal import Keys
+
+    if isinstance(party, Keys):
+        return party.private.derived(f"runtime\0{site}")
+    from pushsalt.cache.sealed import key_path, user_key
+
+    path = key_path()
+    try:
+        return hmac.digest(user_key(path), f"workers\0{site}".encode(), "sha256") if path is not None else b""
+    except OSError:
+        return b""
 
 
 def keys_folder(project: Project) -> Path | None:

@@ -131,7 +131,7 @@ class Collector:
 
     def _portable(self, target: Target) -> Target:
         """A target without what only this machine has: of private keys only the names of their files."""
-        asked = {
+        asked: dict[str, Any] = {
             name: self._project.asked[name]
             for name in ("passwd", "sudo_password")
             if name in self._project.asked and inventoryimage.is_asked(getattr(target, name))

@@ -142,9 +142,9 @@ class Authority:
         path = self.private / f"{site}.users"
         return path.read_text().split() if path.is_file() else []
 
-    def issued(self, site: str, public: str) -> None:
-        """Record a user of a site."""
-        write_atomic(self.private / f"{site}.users", "\n".join([*self.users(site), public, ""]).encode())
+    def issued(self, site: str, *users: str) -> None:
+        """Record users of a site."""
+        write_atomic(self.private / f"{site}.users", "\n".join([*self.users(site), *users, ""]).encode())
 
     def revoke(self, site: str) -> int:
         """Revoke all users of a site. Returns their number."""
@@ -168,8 +168,8 @@ class Authority:
         write_atomic(file, text.encode(), 0o600)
 
     def write_leaf(self, file: Path, site: str) -> None:
-        """Write the configuration of a leaf for a site, next to the site's credentials."""
-        credentials = file.parent.absolute() / "site.creds"
+        """Write the configuration of a leaf for a site, next to its credentials."""
+        credentials = file.parent.absolute() / "leaf.creds"
         text = _LEAF.format(file=file, site=site, hub=HUB, credentials=credentials, **self._claims())
         write_atomic(file, text.encode(), 0o600)
 
@@ -208,13 +208,17 @@ def init(site: str, folder: Path, project: Path | None, url: str | None, *, rene
             raise UsageError(f"{folder} is no folder of `worker init`", hint="name the folder of the site")
     _private(folder)
     private = PrivateKeys.new()
-    text, user = authority.user(site, names.worker_publishes(site), names.worker_subscribes(site))
-    authority.issued(site, user)
+    publishes, subscribes = names.worker_publishes(site), names.worker_subscribes(site)
+    text, user = authority.user(site, publishes, subscribes)
+    # a server offers its JetStream to a leaf as one subject
+    leaf, leaf_user = authority.user(f"{site} leaf", [*publishes, "$JS.API.>"], subscribes)
+    authority.issued(site, user, leaf_user)
     public = private.public.text(f"public keys of the workers of the site {site}").encode()
     yaml = f"site: {site}\n" + (f"workers: {url}\n" if url else "")
     files = {
         "site.key": private.text().encode(),
         "site.creds": text.encode(),
+        "leaf.creds": leaf.encode(),
         "site.pub": public,
         "controller.pub": authority.public,
         "worker.yaml": yaml.encode(),
