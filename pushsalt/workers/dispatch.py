@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import logging
 import os
 import time
@@ -70,7 +69,6 @@ class Dispatcher:
         self._within = within
         self._connection: nats.Connection
         self._party: parties.Party
-        self._secret = b""
         self._ledger: Ledger
         self._sites: dict[str, str] = {}
         self._jobs: dict[str, bytes] = {}
@@ -106,7 +104,6 @@ class Dispatcher:
             self._is_here = True
             return start
         key = before.key if before is not None else os.urandom(32)
-        self._secret = before.secret if before is not None else self._new_secret()
         site = partial(_site_or_none, project)
         self._ledger = Ledger(job.jid, key, partial(project.reporter.warning, None), site)
         if before is not None:
@@ -121,7 +118,7 @@ class Dispatcher:
             await self._describe(sites)
         self._state = before
         if before is None and not self._within:
-            self._state = state.JobState(start, key, self._first, self._secret)
+            self._state = state.JobState(start, key, self._first)
             await state.save(self._connection, self._party, self._state)
         await self._connection.nc.subscribe(names.progress_subject(jid=job.jid), cb=self._progressed)
         with contextlib.suppress(nats.ServerError):
@@ -129,12 +126,6 @@ class Dispatcher:
         self._spawn(self._follow(reader))
         self._spawn(self._watch())
         return start
-
-    def _new_secret(self) -> bytes:
-        """The secret of this job's workers: that of all controllers of the project, else that of this machine."""
-        if isinstance(self._party, Keys):
-            return self._party.private.derived("runtime")
-        return hashlib.blake2b(b"workers", key=self._project.runtime.secret, digest_size=32).digest()
 
     async def _describe(self, sites: list[str]) -> None:
         """Send the project, and seal the description of the job for each site."""
@@ -150,7 +141,6 @@ class Dispatcher:
                 options=messages.options_of(job.options),
                 project=project[site],
                 key=self._ledger.box(site).key,
-                secret=hashlib.blake2b(site.encode(), key=self._secret, digest_size=32).digest(),
                 resumes=job.resumes,
                 runtime=parties.runtime_secret(self._party, site),
             )

@@ -225,14 +225,7 @@ def pack_description(job: Description) -> bytes:
 def unpack_description(data: bytes) -> Description:
     """The description of these bytes. Raises MessageError."""
     found = _open(data)
-    kinds: dict[str, type] = {
-        "args": list,
-        "kwargs": dict,
-        "options": dict,
-        "project": dict,
-        "key": bytes,
-        "secret": bytes,
-    }
+    kinds: dict[str, type] = {"args": list, "kwargs": dict, "options": dict, "project": dict, "key": bytes}
     kinds |= {"jid": str, "kind": str, "fun": str, "resumes": bool}
     for name, kind in kinds.items():
         if not isinstance(found.get(name), kind):

@@ -280,7 +280,6 @@ class Worker:
 
         project, learnt = await self._projects.take(description.project, Progress(tell))
         redactor = project.redactor
-        project.runtime.share(description.secret)
         job = JobHere(description, project, learnt, self._places, self._width)
         await job.prepare()
         await self._stop_step(job)

@@ -18,14 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JobState:
-    """A job as its controllers know it. ``key``: of its boxes; ``first``: the number of its first message;
-    ``secret``: from which those of its sites are made (``Description.secret``).
-    """
+    """A job as its controllers know it. ``key``: of its boxes; ``first``: the number of its first message."""
 
     start: JobStart
     key: bytes
     first: int
-    secret: bytes
     #: the end in seconds since the epoch, 0 without one; and the exit code
     end: float = 0.0
     exit_code: int = 0
@@ -36,7 +33,7 @@ async def save(connection: Connection, party: Party, job: JobState) -> None:
     """Store the state of a job."""
     start = {each.name: getattr(job.start, each.name) for each in fields(JobStart)}
     start["ids"] = list(job.start.ids)
-    more = {name: getattr(job, name) for name in ("key", "first", "secret", "end", "exit_code", "state")}
+    more = {name: getattr(job, name) for name in ("key", "first", "end", "exit_code", "state")}
     data = messages.pack_data({"v": messages.VERSION, "start": start, **more})
     sealed = party.seal(CONTROLLER, data, f"state {job.start.jid}")
     await connection.put(names.JOBS_BUCKET, job.start.jid, sealed)
@@ -51,7 +48,7 @@ async def load(connection: Connection, party: Party, jid: str) -> JobState | Non
     if found.get("v") not in range(messages.OLDEST, messages.VERSION + 1):
         raise MessageError(f"the state of the job {jid} has the unknown version {found.get('v')!r}")
     start = JobStart(**{each.name: found["start"][each.name] for each in fields(JobStart)})
-    return JobState(start, **{name: found[name] for name in ("key", "first", "secret", "end", "exit_code", "state")})
+    return JobState(start, **{name: found[name] for name in ("key", "first", "end", "exit_code", "state")})
 
 
 async def workers(connection: Connection) -> dict[str, list[dict[str, Any]]]:

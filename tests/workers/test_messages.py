@@ -86,16 +86,14 @@ def test_a_return_with_a_wrong_shape_is_refused():
 
 def test_a_description_comes_back_with_its_options():
     options = JobOptions(test=True, pillar={"a": 1}, timeout=3.0, batch="2", max_fail="1")
-    job = Description(
-        JID, "apply", "state.apply", ["a"], {}, messages.options_of(options), {"local": {}}, b"k" * 32, b"s"
-    )
+    job = Description(JID, "apply", "state.apply", ["a"], {}, messages.options_of(options), {"local": {}}, b"k" * 32)
     found = messages.unpack_description(messages.pack_description(job))
     assert found == job
     assert found.job_options() == JobOptions(test=True, pillar={"a": 1}, timeout=3.0)
 
 
 def test_a_description_of_an_unknown_kind_is_refused():
-    job = Description(JID, "clean", "clean", [], {}, {}, {}, b"", b"")
+    job = Description(JID, "clean", "clean", [], {}, {}, {}, b"")
     with pytest.raises(MessageError, match="do not run"):
         messages.unpack_description(messages.pack_description(job))
 
