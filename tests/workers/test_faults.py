@@ -181,7 +181,7 @@ def test_a_shard_that_kills_its_workers_is_set_aside(run):
         workers = [stack.enter_context(run.worker("w0", program))]
         pids.write_text(str(workers[0].process.pid))
         process = project.start("apply", "--out", "json", "*", "poison")
-        while process.poll() is None and len(workers) < 6:
+        while process.poll() is None and len(workers) < 9:
             with contextlib.suppress(AssertionError):
                 wait_until(lambda: workers[-1].process.poll() is not None or process.poll() is not None, 30)
             if process.poll() is None and workers[-1].process.poll() is not None:
