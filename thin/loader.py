@@ -176,11 +176,14 @@ class Loader(object):
         raise MissingFunction(name, self.missing(name))
 
     def __contains__(self, name):
-        try:
-            self[name]
-        except KeyError:
+        if name in self._functions:
+            return True
+        if not isinstance(name, str) or "." not in name:
             return False
-        return True
+        self._load(name.split(".", 1)[0], name)
+        if name not in self._functions and self._beyond is not None:
+            self._beyond(name)
+        return name in self._functions
 
     def get(self, name, default=None):
         try:

@@ -44,6 +44,9 @@ MARGIN = 30
 MOST = 24 * 3600
 #: Seconds for the current state to end after SIGTERM, and for the other side to confirm that it has read the end.
 TERM_GRACE, HEARD = 20.0, 5.0
+#: Seconds in which no frames of the worker are read after some were, so that those of quick states are sent together;
+#: and the number of reads without such a pause after one in which not more than one frame has come.
+PAUSE, WITHOUT = 0.004, 16
 #: Number of received bytes after which their count is reported again.
 REPORT = 1024 * 1024
 #: In place of the number of a frame: all frames are requested, by a process that cannot answer the worker's questions.
@@ -68,6 +71,7 @@ class Surviving(relay.Relay):
         self.dropped = False  # the controller dropped the run
         self.lost_at = self.end_at = None
         self.hanging = False
+        self.paused_until, self.has_paused, self.without_pause, self.frames = None, False, 0, 0
         self.got = self.reported = 0
         self.head, self.skip = bytearray(), 0  # of the frame that is being received from the controller
         self._count(state["pending"])
@@ -117,6 +121,20 @@ class Surviving(relay.Relay):
 
     # --- up
 
+    def _from_worker(self):
+        """As before; then pause, if more than one frame came in the last pause."""
+        self.frames = 0
+        if not super(Surviving, self)._from_worker():
+            return False
+        if self.has_paused and self.frames < 2:
+            self.without_pause = WITHOUT
+        self.has_paused = False
+        if self.without_pause:
+            self.without_pause -= 1
+        elif self.spool is not None and not (self.idle or self.left or self.incoming):
+            self.paused_until = monotonic() + PAUSE
+        return True
+
     def _cut(self):
         data = self.incoming
         while data:
@@ -144,6 +162,7 @@ class Surviving(relay.Relay):
             del data[: len(piece)]
             self.left -= len(piece)
             if not self.left and self.spool is not None:
+                self.frames += 1
                 self.spool.add(bytes(self.frame))
                 self.frame = bytearray()
 
@@ -256,6 +275,8 @@ class Surviving(relay.Relay):
 
     def _masks(self):
         masks = super(Surviving, self)._masks()
+        if self.paused_until is not None and self.sock is not None:
+            masks[self.sock.fileno()] &= ~relay._IN
         if self.listener is not None:
             masks[self.listener.fileno()] = relay._IN
         return masks
@@ -269,7 +290,7 @@ class Surviving(relay.Relay):
             super(Surviving, self)._handle(fd, event)
 
     def _times(self):
-        times = super(Surviving, self)._times() + [self.end_at]
+        times = super(Surviving, self)._times() + [self.end_at, self.paused_until]
         if self.lost_at is not None:
             times.append(self.lost_at + MOST)
             if not self.hanging:
@@ -282,6 +303,8 @@ class Surviving(relay.Relay):
         if self.end_at is not None and now >= self.end_at:
             self.end_at = None
             self._stop("worker_died", "stopped by signal %d" % signal.SIGTERM)
+        if self.paused_until is not None and now >= self.paused_until:
+            self.paused_until, self.has_paused = None, True
         if self.lost_at is not None and self.why is None:
             if self.spool.full:
                 self._stop("excess", "more than %d MiB would have to be stored" % (kept.LIMIT // 1024 // 1024))

@@ -9,6 +9,8 @@ REPORT: int
 COLLECT: int
 TERM_GRACE: float
 HEARD: float
+PAUSE: float
+WITHOUT: int
 
 class Surviving(relay.Relay):
     def __init__(self, channel: Any, sock: socket, err: int, pid: int, state: dict[str, Any]) -> None: ...

@@ -6,8 +6,10 @@ line that help shows, so that help imports none of them.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
@@ -171,12 +173,11 @@ class Group(_Commands):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS or not _is_there(cmd_name):
             return None
-        module = importlib.import_module(COMMANDS[cmd_name][0])
-        command = typer.main.get_command(module.app)
-        command.name = cmd_name
-        return _lean(command)
+        return _made.get(cmd_name) or _command(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] in COMMANDS and _is_there(args[0]):
+            return super().resolve_command(ctx, args)
         commands = self.list_commands(ctx)
         option, name = ctx.meta.get(_AS_VALUE) or ("", "")
         if option and args and args[0] not in commands:
@@ -222,6 +223,7 @@ def _require_command(args: list[str], commands: list[str], of: str = "", call: s
         raise UsageError(text, hint=f"write: {call}" if call else nearest(args[0], commands))
 
 
+@functools.cache
 def _is_there(name: str) -> bool:
     module = COMMANDS[name][0]
     package = module.rpartition(".")[0]
@@ -271,4 +273,23 @@ def pushsalt(
 
 def command() -> Any:
     """The whole command line as a Click command."""
-    return _lean(typer.main.get_command(app))
+    return _made.get("") or _lean(typer.main.get_command(app))
+
+
+def _command(name: str) -> Any:
+    """The Click command of this name."""
+    made = typer.main.get_command(importlib.import_module(COMMANDS[name][0]).app)
+    made.name = name
+    return _lean(made)
+
+
+#: Commands that were made before they are needed, by name; "" for the whole command line.
+_made: dict[str, Any] = {}
+
+
+def make_ahead(names: Iterable[str]) -> None:
+    """Make these commands, for the processes that are forked from this one."""
+    _made[""] = whole = command()
+    whole.list_commands(None)
+    for name in names:
+        _made[name] = _command(name)

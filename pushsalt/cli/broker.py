@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 #: Maximum number of clients that wait to be accepted.
 BACKLOG: Final = 128
-#: Modules that commands import; the forks have them already.
+#: Commands, and modules that they import; the forks have them already.
+COMMANDS: Final = ("run", "apply", "plan", "grains", "cp", "orchestrate", "target", "clean", "wait")
 AHEAD: Final = (
     "pushsalt.cli.app",
     "pushsalt.cli.run",
@@ -51,10 +52,35 @@ AHEAD: Final = (
     "pushsalt.cli.job",
     "pushsalt.cli.progress",
     "pushsalt.cli.usage",
+    "pushsalt.cli.asking",
+    "pushsalt.cli.sessions",
     "pushsalt.api",
+    "pushsalt.bundle.docs",
+    "pushsalt.cache.grains",
+    "pushsalt.cache.intents",
+    "pushsalt.cache.pillar",
+    "pushsalt.cache.resources",
+    "pushsalt.children.pool",
+    "pushsalt.display.alike",
+    "pushsalt.display.problems",
     "pushsalt.display.safe",
+    "pushsalt.files.digests",
+    "pushsalt.fileserver.tree",
+    "pushsalt.functions.state",
+    "pushsalt.index.grains",
+    "pushsalt.index.resources",
+    "pushsalt.git.lockfile",
+    "pushsalt.inventory.load",
+    "pushsalt.journal.jobevents",
+    "pushsalt.minion.wrappers",
+    "pushsalt.modules.resourcetypes",
     "pushsalt.outputters.highstate",
+    "pushsalt.outputters.json",
+    "pushsalt.outputters.nested",
+    "pushsalt.outputters.rich",
     "pushsalt.orchestrate.running",
+    "pushsalt.plan",
+    "pushsalt.run.answers",
     "pushsalt.run.batchcheck",
     "pushsalt.run.jobevents",
     "pushsalt.run.jobrecord",
@@ -65,12 +91,25 @@ AHEAD: Final = (
     "pushsalt.run.returns",
     "pushsalt.run.rollout",
     "pushsalt.run.runner",
+    "pushsalt.run.secretcommands",
+    "pushsalt.run.secrets",
     "pushsalt.run.single",
     "pushsalt.run.waiting",
+    "pushsalt.sdb.vaultpassword",
+    "pushsalt.select.inventoryimage",
+    "pushsalt.select.lookup",
+    "pushsalt.select.managed",
+    "pushsalt.select.resources",
+    "pushsalt.select.selecting",
+    "pushsalt.select.values",
+    "pushsalt.session.bootstrap",
     "pushsalt.session.copying",
     "pushsalt.session.fetching",
+    "pushsalt.session.keptchannels",
     "pushsalt.session.raw",
     "pushsalt.session.session",
+    "pushsalt.targeting.matchers.glob",
+    "pushsalt.targeting.matchers.ipcidr",
     "pushsalt.transport.brokered",
     "pushsalt.transport.keeper",
     "pushsalt.transport.local",
@@ -156,6 +195,9 @@ def _import_ahead() -> None:
             importlib.import_module(name)
         except ImportError:  # a command that needs it reports the error
             continue
+    from pushsalt.cli import app
+
+    app.make_ahead(COMMANDS)
     gc.collect()
     gc.freeze()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -248,7 +249,7 @@ def _head(job: KeptJob, returns: dict[str, TargetReturn]) -> list[str]:
         f"    by {job.user} on {origin.get('host', 'an unknown host')} in {origin.get('folder', '')}{came_from}",
     ]
     if detail.get("words"):
-        lines.append(f"    pushsalt {' '.join(map(str, detail['words']))}")
+        lines.append(f"    pushsalt {shlex.join(map(str, detail['words']))}")
     revision = detail.get("git")
     if revision:
         lines.append(f"    project at {revision['revision']}" + (", with changes" if revision.get("dirty") else ""))

@@ -65,6 +65,8 @@ def start(given: Given, target: Annotated[str | None, _TARGET] = None) -> int:
 
     def stream(client: Any, selection: Any, options: Any) -> Any:
         client.keeps_jobs = False
+        if client.project.keeper is not None and client.project.has_pillar:
+            client.project.keeper.start_beacons()  # targets may have some in pillar that was not compiled yet
         return client.stream_run(selection, "test.ping", options=options)
 
     return run_job(given, TERMINAL.get(), target, stream)
@@ -86,13 +88,21 @@ def list_(given: Given) -> int:
         what = ", ".join(info["inventories"]) or "no inventory"
         since = time.strftime("%H:%M", time.localtime(info["since"]))
         lines.append(f"broker {info['pid']} since {since}: {info['config'] or 'no configuration'}, {what}")
-        lines += [
-            f"  {row['id']}  idle {sessions.spoken(row['idle'])}, {sessions.spoken(row['left'])} left" for row in rows
-        ]
+        lines += [_line(row) for row in rows]
         if said["used"]:
             lines.append(f"  {said['used']} in use")
     write(given, found, lines or ["no session"])
     return 0
+
+
+def _line(row: dict[str, Any]) -> str:
+    """The line of a kept connection."""
+    text = f"  {row['id']}  idle {sessions.spoken(row['idle'])}, {sessions.spoken(row['left'])} left"
+    if row["beacons"]:
+        text += f"  beacons: {', '.join(row['beacons'])}"
+    if row["beacon_error"]:
+        text += f"  beacons failed: {row['beacon_error']}"
+    return text
 
 
 @app.command("stop", cls=Command)

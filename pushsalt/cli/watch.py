@@ -108,7 +108,7 @@ async def _watch(given: Given, target: str, names: list[str], interval: Interval
     from pushsalt.log import DEFAULT_LEVEL
     from pushsalt.run.jobevents import open_journal
     from pushsalt.watch import metrics
-    from pushsalt.watch.beacons import Beacons
+    from pushsalt.watch.beacons import Beacons, Evaluation
     from pushsalt.watch.clients import Clients
     from pushsalt.watch.rounds import Rounds, Watch
     from pushsalt.watch.service import Service
@@ -124,7 +124,7 @@ async def _watch(given: Given, target: str, names: list[str], interval: Interval
         client.target(selection)  # a wrong expression ends the command
         watched = Watch(selection, names, options, bool(given.apply))
         rounds = Rounds(clients, journal, watched, figures, _say)
-        beacons = Beacons(clients, selection, journal, _say)
+        beacons = Beacons(clients, journal, Evaluation(lambda: client.target(selection), _say))
     with ExitStack() as stack:
         schedule = [] if given.once else _schedule(client.project.config.opts, journal.path, stack, alone=not target)
         for entry in schedule:

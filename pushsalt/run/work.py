@@ -80,6 +80,7 @@ class Work:
         self._rendered: RenderedTarget | None = None
         self._answers: Answers | None = None
         self._ends: float | None = None
+        self._opts: dict[str, Any] | None = None
         #: (mine functions that are called with the job, futures of their values)
         self.mined: tuple[list[mine.MineFunction], list[asyncio.Future[Any]]] = ([], [])
 
@@ -118,7 +119,7 @@ class Work:
             plan = self.target.transport != "offline"
             called = await rendered.call(self.job.fun, self._args(), self.job.kwargs, plan=plan)
         pillar, project = called.pillar, self.project
-        if pillar is not None and project.keeps_pillar and not project.is_kept(self.target, pillar):
+        if pillar is not None and not project.is_kept(self.target, pillar):
             await self.runner.in_thread(partial(project.remember_pillar, self.target, pillar))
         return called
 
@@ -255,16 +256,13 @@ class Work:
         return self.job.args
 
     def opts(self) -> dict[str, Any]:
-        from pushsalt.config import target_opts
+        """The options of the target in this job; they must not be changed."""
+        if self._opts is None:
+            from pushsalt.config import target_opts
 
-        options = self.options
-        return target_opts(
-            self.project.config,
-            self.target,
-            test=options.test or None,
-            saltenv=options.saltenv,
-            pillarenv=options.pillarenv,
-        )
+            said = {name: getattr(self.options, name) for name in ("saltenv", "pillarenv")}
+            self._opts = target_opts(self.project.config, self.target, test=self.options.test or None, **said)
+        return self._opts
 
     def render(self, grains: dict[str, Any]) -> RenderedTarget:
         """The target with these grains, for rendering."""

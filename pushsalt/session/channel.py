@@ -42,6 +42,10 @@ class Channels(Protocol):
     def keep(self, channel: Channel) -> None:
         """Keep a channel for the next session."""
 
+    def leave(self, channel: Channel, last: bytes, stop: bytes) -> bool:
+        """Write the last bytes of a session, and keep the channel once the session is over; ``stop`` is written if it
+        does not end. False if that cannot be done without this process."""
+
 
 class Channel:
     """Call ``start``, then ``greeted``; then the first message can be sent. ``again`` begins a further session.

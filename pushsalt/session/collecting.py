@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from pushsalt.session import questions, troubles
+from pushsalt.session import questions
 from pushsalt.session.channel import Channel, Message
 from pushsalt.session.session import OnEvent, Session
 from pushsalt.session.survival import Ours, Reconnect, Survival
@@ -48,7 +48,7 @@ class Collector(Session):
         session._survival.attach()
         loop = asyncio.get_running_loop()
         session._ready, session._finished = loop.create_future(), loop.create_future()
-        session._pending[0] = session._finished
+        session._pending.put(0, session._finished)
         session._bound_by = []
         session._channel = channel = Channel(target, connection.user, runtime, session._warn, session._fail)
         session._work_sent = True
@@ -80,14 +80,7 @@ class Collector(Session):
     def _message(self, message: Message) -> None:
         kind = message.get("k")
         if kind in ("ret", "exc"):
-            if self._pending.pop(0, None) is None or self._finished.done():
-                return  # calls that were sent with the run
-            if kind == "ret":
-                code = message.get("retcode", 0)
-                self.info["retcode"] = code if isinstance(code, int) else int(bool(code))
-                self._finished.set_result(message.get("ret"))
-            else:
-                self._finished.set_exception(troubles.raised(self.target.id, message))
+            super()._message({**message, "re": 0})  # ignored for calls that were sent with the run
         elif kind not in questions.KINDS and kind not in ("need", "ready"):
             super()._message(message)
 

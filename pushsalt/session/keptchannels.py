@@ -29,6 +29,8 @@ class KeepingConnection(Protocol):
 
     def park(self, stream: Any, about: Mapping[str, Any]) -> None: ...
 
+    def leave(self, stream: Any, last: bytes, stop: bytes, about: Mapping[str, Any]) -> None: ...
+
     def drop(self) -> None: ...
 
 
@@ -53,8 +55,14 @@ class KeptChannels:
 
     def keep(self, channel: Channel) -> None:
         """Leave the channel to the next command."""
-        about = {"for": self._mark(), "nonce": channel.opening.nonce, "info": channel.info}
-        self._connection.park(cast("Any", channel.stream), about)
+        self._connection.park(cast("Any", channel.stream), self._about(channel))
+
+    def leave(self, channel: Channel, last: bytes, stop: bytes) -> bool:
+        self._connection.leave(cast("Any", channel.stream), last, stop, self._about(channel))
+        return True
+
+    def _about(self, channel: Channel) -> dict[str, Any]:
+        return {"for": self._mark(), "nonce": channel.opening.nonce, "info": channel.info}
 
     def _mark(self) -> str:
         """A digest of everything that a runtime depends on."""

@@ -16,6 +16,7 @@ from pushsalt.errors import TargetError
 from pushsalt.model import Blob, Target
 from pushsalt.session import handshake, questions, troubles
 from pushsalt.session.channel import Channel, Channels, Message, Traffic, framed
+from pushsalt.session.pending import Pending
 from pushsalt.session.questions import Questions, Serve
 from pushsalt.session.start import Start
 from pushsalt.session.survival import STOP, Ours, Reconnect, Survival
@@ -57,8 +58,7 @@ class Session:
         self.traffic = Traffic()
         self._on_event = on_event
         self._questions = Questions(target.id, serve, self._write, self._drain)
-        self._number = 0
-        self._pending: dict[int, asyncio.Future[Any]] = {}
+        self._pending = Pending()
         self._trouble: TargetError | None = None
         self._work_sent = False
         self._bye_sent = False
@@ -66,6 +66,7 @@ class Session:
         self._deep = False
         self._over = False  # ended by ``bye``: another session may use the channel
         self._wrote_after_bye = False
+        self._left = False  # the channel was given away before the session's end
         self._leaving = False
 
     @property
@@ -191,9 +192,22 @@ class Session:
     async def close(self) -> None:
         """End the session: by ``bye`` if no work is running, else by stopping the work. Takes a limited time."""
         if self._trouble is None and not self._pending and not self._reader.done() and self._survival.state != "ended":
-            self._say_bye()
-            await asyncio.wait({self._reader}, timeout=CLOSE_TIMEOUT)
+            self._left = self._leaves()
+            if not self._left:
+                if not self._bye_sent:
+                    self._bye_sent = True
+                    self._channel.stream.write(framed({"k": "bye"}))
+                await asyncio.wait({self._reader}, timeout=CLOSE_TIMEOUT)
         await self._let_go()
+
+    def _leaves(self) -> bool:
+        """Let the keeper of the channel say ``bye`` and wait for the session's end; returns whether it does. At the log
+        level debug this process waits, since the end may contain output."""
+        if self._channels is None or self._bye_sent or self._questions or log.isEnabledFor(logging.DEBUG):
+            return False
+        return self._channel.is_empty and self._channels.leave(
+            self._channel, framed({"k": "bye"}), STOP if self._survival.state else b""
+        )
 
     # --- opening
 
@@ -288,17 +302,10 @@ class Session:
         await self._channel.stream.drain()
 
     def _expect(self) -> tuple[int, asyncio.Future[Any]]:
-        self._number += 1
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         trouble = self._trouble
         if trouble is None and self._reader.done():
             trouble = TargetError("connection_lost", f"{self.target.id}: the channel was closed", "look at the target")
-        if trouble is not None:  # no answer can come any more
-            future.set_exception(trouble)
-            future.exception()
-        else:
-            self._pending[self._number] = future
-        return self._number, future
+        return self._pending.add(trouble)
 
     async def _ask(self, message: Message) -> Any:
         if self._trouble is not None:
@@ -312,13 +319,8 @@ class Session:
             await self._drain()
             return await future
         except TargetError:
-            self._pending.pop(number, None)
+            self._pending.forget(number)
             raise
-
-    def _say_bye(self) -> None:
-        if not self._bye_sent:
-            self._bye_sent = True
-            self._channel.stream.write(framed({"k": "bye"}))
 
     # --- reading
 
@@ -430,16 +432,11 @@ class Session:
             fields = {key: str(message.get(key, "")) for key in ("kind", "message")}
             self._fail(handshake.from_frame(self.target, fields))
         elif kind in ("ret", "exc"):
-            future = self._pending.pop(number, None) if isinstance(number, int) else None
-            if future is not None and not future.done():
-                if kind == "ret":
-                    code = message.get("retcode", 0)
-                    self.info["retcode"] = code if isinstance(code, int) else int(bool(code))
-                    self.info["salt"] = message.get("salt")
-                    future.set_result(message.get("ret"))
-                else:
-                    future.set_exception(troubles.raised(self.target.id, message))
-                    future.exception()  # marks the exception as retrieved, since the caller may be cancelled
+            if kind == "ret" and number in self._pending:
+                code = message.get("retcode", 0)
+                self.info["retcode"] = code if isinstance(code, int) else int(bool(code))
+                self.info["salt"] = message.get("salt")
+            self._pending.answered(number, self.target.id, message)
         elif kind in questions.KINDS:
             self._questions.asked(message)
         elif kind == "need":
@@ -456,11 +453,10 @@ class Session:
         if self._trouble is None:
             self._trouble = trouble
             self._channel.give_up(trouble)
-            for future in (self._ready, *self._pending.values()):
-                if not future.done():
-                    future.set_exception(trouble)
-                    future.exception()
-            self._pending.clear()
+            if not self._ready.done():
+                self._ready.set_exception(trouble)
+                self._ready.exception()
+            self._pending.fail(trouble)
 
     @property
     def _is_sound(self) -> bool:
@@ -478,6 +474,10 @@ class Session:
         if left_out:
             log.warning("%s: %d of its log lines are left out: they came too fast", self.target.id, left_out)
         stream = self._channel.end()
+        if self._left:
+            self._reader.cancel()
+            await asyncio.gather(self._reader, return_exceptions=True)
+            return
         if self._is_sound and self._channels is not None:
             self._channels.keep(self._channel)
             return

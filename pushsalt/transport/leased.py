@@ -17,6 +17,15 @@ KEPT = 0
 
 
 @dataclass
+class Parked:
+    """A kept stream and the data about it. ``stop``: bytes that end the session on it, if that has yet to end."""
+
+    stream: Stream
+    about: dict[str, Any]
+    stop: bytes | None = None
+
+
+@dataclass
 class _Open:
     stream: Stream
     pump: asyncio.Task[None]
@@ -25,23 +34,31 @@ class _Open:
 
 
 class Streams:
-    """The streams of one connection. ``send`` queues bytes for the command, ``drain`` waits until it reads them."""
+    """The streams of one connection. ``send`` queues bytes for the command, ``drain`` waits until it reads them.
+
+    ``end_guests``: ends the streams of guests on the connection, and returns whether there were any.
+    """
 
     def __init__(
-        self, connection: SshConnection, send: Callable[[bytes], None], drain: Callable[[], Awaitable[None]]
+        self,
+        connection: SshConnection,
+        send: Callable[[bytes], None],
+        drain: Callable[[], Awaitable[None]],
+        end_guests: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
         self._connection, self._send, self._drain = connection, send, drain
+        self._end_guests = end_guests
         self._open: dict[int, _Open] = {}
-        self._parked: tuple[Stream, dict[str, Any]] | None = None
+        self._parked: Parked | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def has(self, stream: Stream, about: dict[str, Any]) -> None:
         """Offer the kept stream to the command; if the command does not continue it, it stays kept."""
-        self._parked = stream, about
+        self._parked = Parked(stream, about)
 
     def _resume(self) -> None:
         if self._parked is not None:
-            stream, _ = self._parked
+            stream = self._parked.stream
             self._parked = None
             stream._on_stderr = lambda data: self._send(lease.frame(b"e", KEPT, data))  # type: ignore[attr-defined]
             self._pump(KEPT, stream)
@@ -60,13 +77,30 @@ class Streams:
                 await self._do(kind, number, data)
         return False
 
-    async def end(self) -> tuple[Stream, dict[str, Any]] | None:
-        """Abort all streams except the kept one, which is returned."""
-        for number in list(self._open):
+    async def stop(self) -> bool:
+        """Abort all streams except the kept one; returns whether there were any."""
+        numbers = list(self._open)
+        for number in numbers:
             await self._stop(number)
+        return bool(numbers)
+
+    async def evict(self) -> bool:
+        """Abort all streams, of which the guest is told; returns whether there were any."""
+        numbers = list(self._open)
+        for number in numbers:
+            await self._stop(number)
+            text = "a command needs its place: the server allows no further session on this connection"
+            error = TargetError("connection_lost", text, "raise MaxSessions in sshd_config")
+            self._send(lease.said(b"x", number, **lease.error(error)))
+            self._send(lease.said(b"s", number, status=None))
+        return bool(numbers)
+
+    async def end(self) -> Parked | None:
+        """Abort all streams except the kept one, which is returned."""
+        await self.stop()
         for task in self._tasks:
             task.cancel()
-        if self._parked is not None and self._parked[0].exit_status is not None:
+        if self._parked is not None and self._parked.stream.exit_status is not None:
             self._parked = None
         return self._parked
 
@@ -89,10 +123,13 @@ class Streams:
         self._pump(number, stream)
 
     async def _make_room(self) -> bool:
-        """End the waiting runtime, as some servers allow one session per connection; returns whether there was one."""
+        """End the waiting runtime, or the streams of guests, since some servers allow one session per connection.
+
+        Returns whether there were any.
+        """
         if self._parked is None:
-            return False
-        stream, _ = self._parked
+            return self._end_guests is not None and await self._end_guests()
+        stream = self._parked.stream
         self._parked = None
         stream.close()
         with contextlib.suppress(asyncio.TimeoutError):
@@ -111,12 +148,20 @@ class Streams:
         elif kind == b"a":
             await self._stop(number)
         elif kind == b"p":
-            found = self._open.pop(number)
-            await _cancelled(found.pump)
-            stream._on_stderr = None  # type: ignore[attr-defined]
-            before, self._parked = self._parked, (stream, lease.values(data))
-            if before is not None:
-                before[0].close()
+            await self._park(number, Parked(stream, lease.values(data)))
+        elif kind == b"b":
+            said = lease.values(data)
+            await self._park(number, Parked(stream, said["about"], said["stop"]))
+            stream.write(said["last"])
+
+    async def _park(self, number: int, parked: Parked) -> None:
+        """Stop to pass on what this stream sends, and keep it."""
+        found = self._open.pop(number)
+        await _cancelled(found.pump)
+        parked.stream._on_stderr = None  # type: ignore[attr-defined]
+        before, self._parked = self._parked, parked
+        if before is not None:
+            before.stream.close()
 
     def _taken(self, number: int, size: int) -> None:
         """Tell the command how many bytes were passed on, once the connection accepts more."""

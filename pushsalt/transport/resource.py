@@ -171,6 +171,9 @@ class ResourceConnection:
         """Keep an idle channel for the next session."""
         self._way.idle.append(channel)
 
+    def leave(self, channel: KeptChannel, last: bytes, stop: bytes) -> bool:
+        return False
+
     async def _begin(self) -> None:
         if not self._has_session:
             await self._way.begin()

@@ -12,7 +12,7 @@ from pushsalt.compile import StateCompiler
 CASES = [
     pytest.param(case, id=f"{path.stem}: {case['name']}")
     for path in sorted(Path(__file__).parent.glob("cases/*.yaml"))
-    for case in yaml.safe_load(path.read_text(encoding="utf-8"))
+    for case in yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
 ]
 
 

@@ -87,15 +87,46 @@ def test_runs_of_states_and_calls_use_one_runtime(kept):
     for _ in range(2):
         assert [ret["result"] for ret in kept.apply()] == [True, True]
         assert kept.waiting() == first
-    assert not left(kept.home)
+    wait_until(lambda: not left(kept.home))
 
 
-def test_a_second_apply_needs_three_round_trips(kept):
-    """Grains, states, end: of which the last is not counted, as the return is there before."""
+def test_a_second_apply_needs_two_round_trips(kept):
+    """Grains and states; no command waits for the end of its session."""
     kept.apply()
     kept.apply()
     done = kept.project.run("jobs", "show", kept.last()["jid"], "-v")
     assert "2 per target" in done.out, done.out
+
+
+#: Makes a worker wait at its end, after the controller's last message.
+AT_THE_END = """
+import os, sys, time
+
+
+def wait():
+    def end(store):
+        while not os.path.exists({path!r}):
+            time.sleep(0.01)
+
+    sys.modules["thin.store"].Store.keep_image = end
+    return True
+"""
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_the_broker_waits_for_the_end_of_a_session(kept, ends):
+    """The next command on the connection has the same runtime, or another one if the end does not come in time."""
+    kept.project.write("salt/_modules/last.py", AT_THE_END.format(path=str(kept.home / "go")))
+    kept.project.write("salt/last.sls", "last.wait:\n  module.run:\n    - last.wait: []\n")
+    kept.apply()
+    runtime = kept.waiting()
+    assert kept.apply("last")[0]["result"] is True
+    assert len(at_work(kept.home)) > 1, "the session has not ended"
+    if ends:
+        kept.go()
+    kept.apply()
+    kept.go()
+    assert (kept.waiting() == runtime) is ends
 
 
 def test_what_one_run_has_seen_the_next_one_has_not(kept):
@@ -137,7 +168,7 @@ def test_a_run_survives_its_connection(kept, bed):
     nothing_stays(kept.home)
 
 
-def test_a_run_goes_on_when_the_waiting_runtime_is_killed(kept):
+def test_a_run_continues_when_the_waiting_runtime_is_killed(kept):
     kept.apply()
     runtime = kept.waiting()
     process = kept.begun()
@@ -211,7 +242,7 @@ def test_the_time_of_a_job_ends_its_run(kept):
     assert done.code == 3 and done.error("t1")["kind"] == "timeout"
     kept.go()
     kept.apply()
-    assert not left(kept.home)
+    wait_until(lambda: not left(kept.home))
 
 
 def test_nothing_is_left_when_the_session_ends(kept):

@@ -291,7 +291,7 @@ def test_an_account_sees_the_events_of_its_own_jobs(served):
     assert seen[0]["data"]["user"] == "ben" and seen[0]["data"]["_stamp"]
 
 
-def test_a_stream_goes_on_where_it_was(served):
+def test_a_stream_continues_after_the_last_event(served):
     journal = Journal(served.project.cache)
     first = journal.put("app/one", {"n": 1})
     journal.put("app/two\nid: 1\ndata: {}", {"n": "2\n\ndata: x"})
@@ -327,7 +327,7 @@ def test_sigterm_lets_jobs_end(tmp_path):
 
 
 @pytest.mark.slow
-def test_sigterm_stops_what_takes_too_long(tmp_path):
+def test_sigterm_stops_long_jobs(tmp_path):
     with Served(tmp_path) as served:
         [row] = served.low("anna", client="local_async", tgt="web1", fun="test.sleep", arg=[300]).data["return"]
         begun = time.monotonic()
@@ -413,8 +413,8 @@ def test_tls(tmp_path):
         (["--listen", "0.0.0.0:0"], {}, "without TLS"),
         (["--listen", "0.0.0.0:0"], {"disable_ssl": True}, "without TLS"),
         ([], {"host": "192.0.2.1"}, "without TLS"),
-        (["--listen", "here"], {}, "is no address"),
-        (["--listen", ":99999"], {}, "is no address"),
+        (["--listen", "here"], {}, "is not an address"),
+        (["--listen", ":99999"], {}, "is not an address"),
         (["--listen", ":0"], {"webhook_disable_auth": True}, "nobody is let in"),
         (["--listen", ":0"], {"ssl_crt": "gone"}, "belong together"),
         (["--listen", ":0"], {"ssl_crt": "gone", "ssl_key": "gone"}, "gone"),

@@ -1,4 +1,4 @@
-"""The apache formula on real machines of each Debian release: dry run, first run, second run, drift, HTTP."""
+"""The apache formula on real machines of each Debian release: dry run, plan, first run, second run, drift, HTTP."""
 
 import json
 import os
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.beds.machines import AptRepository, MachineBed, missing
+from tests.planning.agreement import wrong
 
 ROOT = Path(__file__).parent.parent.parent
 SUITES = ("bullseye", "bookworm", "trixie")  # Python 3.9, 3.11, 3.13
@@ -58,6 +59,14 @@ class Fleet:
     def apply(self, *words):
         return self.pushsalt("apply", "*", "apache", "--pillar", json.dumps(PILLAR), *words)
 
+    def plan_and_apply(self):
+        """(exit code of ``apply``, returns, the plan of each target), after plans and run were compared."""
+        _, plans = self.pushsalt("plan", "*", "apache", "--pillar", json.dumps(PILLAR))
+        code, returns = self.apply()
+        for name, planned in plans.items():
+            assert wrong(planned, returns[name], {}) == [], name
+        return code, returns, plans
+
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory):
@@ -84,7 +93,8 @@ def test_formula_from_nothing_to_http(fleet):
         assert machine.shell("dpkg -s apache2 2>/dev/null || echo absent").strip() == "absent"
         assert machine.shell("ls /etc/apache2 2>/dev/null || echo absent").strip() == "absent"
 
-    code, first = fleet.apply()
+    code, first, plans = fleet.plan_and_apply()
+    assert min(plan["counts"]["will"] for plan in plans.values()) > 0
     for name, states in first.items():
         assert {tag: ret["comment"] for tag, ret in states.items() if not ret["result"]} == {}, name
     assert code == 0
@@ -92,7 +102,8 @@ def test_formula_from_nothing_to_http(fleet):
         assert "It is up: &lt;&amp;&gt;" in fetch(machine)
         assert machine.name in fetch(machine)
 
-    code, second = fleet.apply()
+    code, second, plans = fleet.plan_and_apply()
+    assert {plan["counts"]["will"] for plan in plans.values()} == {0}
     assert code == 0
     assert {name: changed(states) for name, states in second.items()} == {name: set() for name in SUITES}
 
@@ -105,7 +116,7 @@ def test_drift_is_predicted_then_mended(fleet):
             "rm /etc/apache2/sites-enabled/www.test.invalid.conf"
         )
     _, dry = fleet.apply("--test")
-    _, real = fleet.apply()
+    _, real, _ = fleet.plan_and_apply()
     for machine in fleet.bed.machines:
         predicted = {tag for tag, ret in dry[machine.name].items() if ret["result"] is None}
         assert predicted == changed(real[machine.name])

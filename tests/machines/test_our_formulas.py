@@ -1,5 +1,5 @@
-"""The formulas of formulas/ (apache has its own tests) on one real machine: applied twice, with checks of their
-effect.
+"""The formulas of formulas/ (apache has its own tests) on one real machine: planned and applied twice, with checks of
+their effect.
 """
 
 import json
@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 import urllib.request
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.beds.machines import AptRepository, MachineBed, missing
+from tests.planning.agreement import wrong
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -56,25 +58,30 @@ def site(tmp_path_factory):
         home.mkdir(parents=True, mode=0o700)
         (home / "known_hosts").write_bytes(bed.known_hosts.read_bytes())
 
-        def apply(*words):
+        def pushsalt(command, *words):
             env = {**os.environ, "HOME": str(folder / "home"), "PYTHONPATH": str(ROOT)}
-            argv = [sys.executable, "-m", "pushsalt", "-c", str(folder / "pushsalt.yaml"), "apply", "box", FORMULAS]
+            argv = [sys.executable, "-m", "pushsalt", "-c", str(folder / "pushsalt.yaml"), command, "box", FORMULAS]
             argv += ["--pillar", json.dumps(PILLAR), "--out", "json", *words]
             done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=400, check=False)
             assert "Traceback" not in done.stdout + done.stderr
             return done.returncode, json.loads(done.stdout)["box"]
 
-        yield machine, apply
+        yield machine, pushsalt
 
 
-def test_formulas_do_what_they_say_and_then_rest(site):
-    machine, apply = site
+def test_formulas_converge(site):
+    machine, pushsalt = site
+    apply = partial(pushsalt, "apply")
     machine.shell("useradd gone")
     code, dry = apply("--test")
     assert code == 0, {tag: ret["comment"] for tag, ret in dry.items() if ret["result"] is False}
+    _, planned = pushsalt("plan")
     code, first = apply()
     assert code == 0, {tag: ret["comment"] for tag, ret in first.items() if not ret["result"]}
+    assert wrong(planned, first, {}) == [] and planned["counts"]["will"] > 0
+    _, planned = pushsalt("plan")
     code, second = apply()
+    assert wrong(planned, second, {}) == [] and planned["counts"]["will"] == 0
     assert {tag: ret["comment"] for tag, ret in second.items() if not ret["result"]} == {}
     assert (code, {tag: ret["changes"] for tag, ret in second.items() if ret["changes"]}) == (0, {})
 
@@ -94,10 +101,10 @@ def test_formulas_do_what_they_say_and_then_rest(site):
 
 
 def test_a_configuration_that_a_program_refuses_is_not_put_in_place(site):
-    machine, apply = site
+    machine, pushsalt = site
     before = machine.shell("sha256sum /etc/nginx/nginx.conf /etc/ssh/sshd_config")
     bad = {**PILLAR, "nginx": {"http": {"no_such_directive": "x"}}, "openssh": {"settings": {"Port": "nowhere"}}}
-    code, states = apply("--pillar", json.dumps(bad))
+    code, states = pushsalt("apply", "--pillar", json.dumps(bad))
     failed = {tag.split("_|-")[1] for tag, ret in states.items() if ret["result"] is False}
     assert code == 2
     assert {"nginx-config", "openssh-config"} <= failed

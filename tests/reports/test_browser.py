@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import importlib.util
 import json
 import os
 import re
@@ -18,8 +19,9 @@ from pushsalt.reports.others import impact_page
 from tests.reports.test_html import data_of, failing, states, written
 
 CHROMIUM = shutil.which("chromium")
-#: The path of axe-core's script axe.min.js, if it is set.
-AXE = os.environ.get("PUSHSALT_AXE", "")
+PACKAGE = importlib.util.find_spec("axe_core_python")
+#: axe-core's script: that of ``PUSHSALT_AXE``, else that of PyPI's axe-core-python.
+AXE = os.environ.get("PUSHSALT_AXE") or (str(Path(str(PACKAGE.origin)).with_name("axe.min.js")) if PACKAGE else "")
 OWN = Path(__file__).with_name("accessibility.js").read_text("utf-8")
 RUN_AXE = """
 document.querySelectorAll("details").forEach((node) => { node.dispatchEvent(new Event("toggle")); node.open = true; });
@@ -128,8 +130,7 @@ def test_the_check_finds_something(tmp_path: Path) -> None:
 
 @needs_chromium
 @pytest.mark.slow
-@pytest.mark.optional
-@pytest.mark.skipif(not AXE, reason="PUSHSALT_AXE does not name the file axe.min.js of axe-core")
+@pytest.mark.skipif(not AXE, reason="no axe-core-python (scripts/test.sh installs it)")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", NAMES)
 def test_accessible_by_axe(tmp_path: Path, pages: dict[str, str], name: str, theme: str) -> None:

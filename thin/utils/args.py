@@ -3,6 +3,7 @@
 from thin.exceptions import SaltInvocationError
 
 _VARARGS, _KEYWORDS = 0x04, 0x08
+_FUNCTION = type(lambda: None)
 
 
 class Spec(object):
@@ -37,8 +38,28 @@ class _Required(object):
 REQUIRED = _Required()
 
 
+#: function -> (its code, defaults and those of keyword-only arguments, and its Spec), for functions of modules
+_SPECS = {}
+_SPECS_MOST = 2000
+
+
 def spec(function):
-    """The Spec of a function; of the wrapped one for decorated functions (``__wrapped__``); partials are resolved."""
+    """The Spec of a function; of the wrapped one for decorated functions (``__wrapped__``); partials are resolved.
+
+    It must not be changed.
+    """
+    if type(function) is not _FUNCTION or hasattr(function, "__wrapped__"):
+        return _spec(function)
+    code, defaults, only = function.__code__, function.__defaults__, function.__kwdefaults__
+    found = _SPECS.get(function)
+    if found is None or found[0] is not code or found[1] is not defaults or found[2] is not only:
+        found = code, defaults, only, _spec(function)
+        if len(_SPECS) < _SPECS_MOST:
+            _SPECS[function] = found
+    return found[3]
+
+
+def _spec(function):
     bound, given = 0, {}
     while True:
         if hasattr(function, "__wrapped__"):
