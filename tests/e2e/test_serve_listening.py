@@ -41,13 +41,13 @@ def test_tls(tmp_path):
 @pytest.mark.parametrize(
     "words, settings, said",
     [
-        (["--listen", "0.0.0.0:0"], {}, "without TLS"),
-        (["--listen", "0.0.0.0:0"], {"disable_ssl": True}, "without TLS"),
-        ([], {"host": "192.0.2.1"}, "without TLS"),
+        (["--listen", "0.0.0.0:0"], {}, "need TLS"),
+        (["--listen", "0.0.0.0:0"], {"disable_ssl": True}, "need TLS"),
+        ([], {"host": "192.0.2.1"}, "need TLS"),
         (["--listen", "here"], {}, "is not an address"),
         (["--listen", ":99999"], {}, "is not an address"),
-        (["--listen", ":0"], {"webhook_disable_auth": True}, "nobody is let in"),
-        (["--listen", ":0"], {"ssl_crt": "gone"}, "belong together"),
+        (["--listen", ":0"], {"webhook_disable_auth": True}, "cannot be allowed"),
+        (["--listen", ":0"], {"ssl_crt": "gone"}, "must be set together"),
         (["--listen", ":0"], {"ssl_crt": "gone", "ssl_key": "gone"}, "gone"),
         (["--listen", ":0"], {"webhook_secret": "short"}, "too short"),
         (["--listen", ":0"], {"max_request_body_size": "much"}, "max_request_body_size"),
