@@ -352,7 +352,7 @@ _ACCEPTED: Final = _of(
     ("snapper_states_config", "text", "root", "Accepted."),
     ("use_master_when_local", "bool", False, "Accepted."),
     ("cython_enable", "bool", False, "Accepted."),
-    ("beacons", "map", {}, "Beacons of all targets that `pushsalt watch` watches: see docs/watch.md."),
+    ("beacons", "map", {}, "Beacons of all targets: see docs/watch.md."),
     ("schedule", "map", {}, "Jobs that `pushsalt watch` runs: see docs/watch.md."),
     ("saltpip_allow_find_links", "bool", True, "Accepted."),
 )

@@ -29,7 +29,7 @@ exclude_also =
 END
 # the test of what a start imports would find coverage itself
 [ "$#" -gt 0 ] || set -- tests --ignore=tests/differential --ignore=tests/machines -m 'not machines' \
-    --deselect=tests/cli/test_process.py::test_start_imports_only_what_is_needed
+    --deselect=tests/cli/test_process.py::test_the_start_imports_only_needed_modules
 "$VENV/bin/python" -m coverage run --rcfile="$data/rc" -m pytest -q -n "${JOBS:-2}" --dist loadfile "$@" || failed=$?
 "$VENV/bin/python" -m coverage combine --rcfile="$data/rc" --quiet "$data"
 "$VENV/bin/python" -m coverage report --rcfile="$data/rc" --skip-covered --sort=cover --fail-under=90

@@ -163,7 +163,7 @@ def test_saltfile_of_the_user(load, tree):
 
 
 @pytest.mark.parametrize("victim", ["Saltfile", "etc", "etc/master", "etc/roster"])
-def test_a_saltfile_and_what_it_leads_to_must_be_trusted(load, tree, victim):
+def test_a_saltfile_and_the_files_that_it_names_must_be_trusted(load, tree, victim):
     top = tree(**{"Saltfile": "salt-ssh: {config_dir: etc}\n", "etc/master": "", "etc/roster": "a: b\n"})
     assert load().refused is None
     os.chmod(top / victim, 0o777)
@@ -336,7 +336,7 @@ def test_minion_opts(load, tree):
     assert (opts["test"], opts["saltenv"], opts["pillarenv"]) == (False, "qa", "prod")
 
 
-def test_target_opts_have_of_the_configuration_what_travels(load, tree):
+def test_target_opts_have_the_options_that_are_sent_to_targets(load, tree):
     tree(
         **{
             "pushsalt.yaml": "file_roots: {base: [states]}\nrenderer: py\nfailhard: true\nca_bundle: /ca.pem\nmine: 1\n"

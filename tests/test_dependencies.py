@@ -64,6 +64,6 @@ def test_an_undeclared_import_is_found(tmp_path, monkeypatch):
     assert undeclared("tests") == {"unheard": "tests/test_one.py"}
 
 
-def test_what_is_declared_is_read():
+def test_declared_dependencies_are_imported():
     assert {"asyncssh", "cryptography", "markupsafe"} <= declared("dependencies")
     assert declared("nacl") == {"pynacl"}

@@ -145,7 +145,7 @@ def test_every_package_of_utils_is_pure_or_not():
     assert {home(name) for name in thin_utils()} == {*UTILS}
 
 
-def test_what_is_pure_of_utils_stays_pure():
+def test_pure_modules_of_utils_import_only_pure_ones():
     wrong = {
         f"{name}: {found}"
         for name, path in thin_utils().items()
@@ -174,12 +174,12 @@ def test_imports_within_utils_point_down():
     "text",
     ["os.path", "def late():\n    import subprocess", "from os import path", "from glob import glob", "open('x')"],
 )
-def test_what_is_not_pure_is_found(text):
+def test_control_impure_modules_are_found(text):
     assert list(impure(text))
 
 
 @pytest.mark.parametrize("package", ["pushsalt", "thin", "tests", "scripts", "benchmarks"])
-def test_what_is_imported_of_thin_exists(package):
+def test_imported_names_of_thin_exist(package):
     """Also imports in functions, and of tests that do not run everywhere."""
     modules = import_graph.names("thin") | {"thin._index", "thin._packs"}  # pushsalt/bundle/pack.py makes them
     places = {name.rpartition(".")[2]: name for name in sorted(modules) if name.startswith("thin.utils.")}

@@ -24,7 +24,7 @@ def made():
     del sys.modules["module_docs"]
 
 
-def test_committed_pages_are_what_the_script_makes(made):
+def test_committed_pages_equal_the_output_of_the_script(made):
     wanted = made.pages()
     there = {path: path.read_text("utf-8") for path in made.PAGES.rglob("*.md")}
     differ = [path for path in wanted.keys() | there.keys() if wanted.get(path) != there.get(path)]
@@ -33,7 +33,7 @@ def test_committed_pages_are_what_the_script_makes(made):
     assert len(wanted) > 150
 
 
-def test_every_function_says_what_it_does(made):
+def test_every_function_has_a_description(made):
     bare = [
         f"{module.kind}: {module.name}.{function.name}"
         for module in made.modules()

@@ -67,7 +67,7 @@ def test_a_broken_file_is_named_with_its_line(folder, text, line, words):
     assert caught.value.where.line == line
 
 
-def test_one_that_lacks_what_its_kind_needs_is_named(folder):
+def test_a_plug_in_without_a_required_function_is_reported(folder):
     (folder / "half.py").write_text("")
     with pytest.raises(ConfigError, match="it has no `render`") as caught:
         plugins.load("renderers", "half", [folder])

@@ -191,7 +191,7 @@ def test_equal_names_are_searched_once_until_there_is_another_secret(monkeypatch
     assert list(redactor.data(fleet)["web7"]) == ["cmd_|-mysql -p********** -p**********_|-id_|-run"]
 
 
-def test_what_is_the_name_of_a_user_in_the_same_pillar_is_no_secret():
+def test_a_value_that_is_also_a_user_name_is_not_a_secret():
     hide = Redactor()
     hide.add_pillar({"grafana": {"user": "grafadmin", "password": "grafadmin"}, "svcbackup": {"password": "svcbackup"}})
     hide.add_pillar({"password": "another", "user": {"name": "grafadmin2"}})
@@ -257,7 +257,7 @@ def test_a_uri_says_where_a_secret_is():
     assert hide.text("sdb://vault/secret/db?password really-secret") == f"sdb://vault/secret/db?password {MASK}"
 
 
-def test_keys_that_are_none():
+def test_keys_that_are_not_secret():
     assert not any(map(Redactor().is_secret_key, ["proxy_pass", "fastcgi_pass", "compass", "key", "keys", "bypass"]))
     assert Redactor(["proxy_pass"]).is_secret_key("proxy-pass")
 

@@ -61,7 +61,7 @@ def outcomes(tmp_path: Path, require: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_skip_of_what_is_required_fails(tmp_path: Path) -> None:
+def test_a_skipped_test_that_is_required_fails(tmp_path: Path) -> None:
     assert "3 skipped, 1 xfailed" in outcomes(tmp_path, "sshd")
     said = outcomes(tmp_path, "sshd,machines")
     assert "E" in said.split()[0] and "2 skipped, 1 xfailed, 1 error" in said
@@ -79,7 +79,7 @@ def test_by_reason_and_by_marker(monkeypatch: pytest.MonkeyPatch) -> None:
     assert required.forbids({"sshd"}, ["sshd", "optional"], "no fish") == ""
 
 
-def test_what_is_not_there_is_said_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_requirement_is_reported_before_any_test_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(required, "LACKING", {"machines": lambda: "no bridge", "sshd": lambda: ""})
     for words, message in (("machines", "REQUIRE=machines: no bridge"), ("dogs,sshd", "REQUIRE: dogs")):
         monkeypatch.setenv("REQUIRE", words)

@@ -48,7 +48,7 @@ def allowed(tmp_path):
 
 
 @pytest.mark.slow
-def test_stubs_say_what_the_code_says(allowed):
+def test_stubs_equal_the_code(allowed):
     assert compared(sorted(stubs()), ROOT, allowed) == (0, [])
 
 

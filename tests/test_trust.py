@@ -115,7 +115,7 @@ def test_nothing_leads_out_of_the_sandbox(way: str) -> None:
         assert Project.secret not in found and "globals" not in found and "class" not in found, found
 
 
-def test_what_formulas_do_with_their_data_goes_on() -> None:
+def test_formulas_can_still_use_their_data() -> None:
     text = (
         "{% set d = {'a': [1]} %}{% do d.update({'b': 2}) %}{% do d.a.append(3) %}{% set ns = namespace(n=0) %}"
         "{% for k, v in d.items() %}{% set ns.n = ns.n + loop.index %}{% endfor %}"

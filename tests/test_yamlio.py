@@ -147,7 +147,7 @@ documents = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionarie
 
 
 @given(documents)
-def test_what_is_written_is_read_back_by_both_parsers(data):
+def test_both_parsers_read_written_values_back(data):
     text = dump_yaml(data)
     assert load_yaml(text, libyaml=False) == data
     if yamlio.HAS_LIBYAML:

@@ -1,15 +1,15 @@
-"""The run of a plan file compares each state with the look before it, at the last moment before it changes anything.
+"""Runs the states of a plan file, and detects changes of the target since the dry run.
 
-``apply FILE`` looks at a target (a dry run), compares that with the plan, and runs the states in the same session. What
-changes on the target in between is found here: the message ``run`` of the look has ``look``, that of the run has
-``planned``, the tags of the states whose effect is known. Of each of these states:
+``apply FILE`` makes a dry run, compares it with the plan, and runs the states in the same session. The message ``run``
+of the dry run has ``look``; that of the run has ``planned``, the tags of the states whose effect is known. Each of
+these states is checked immediately before it changes something:
 
-- before it is called, its dry run is repeated, and has to be what the look saw;
-- where the look saw no change, that is all: the state is not called;
-- before a ``file`` state changes a path that it names, or of which the look saw a difference, the file has to be the
-  one that was there before this last dry run (device, inode, size, times, mode, owner). Not so for ``parallel``.
+- its dry run is repeated, and the result must equal that of the first one;
+- if the first one found no change, the state is not called at all;
+- before a ``file`` state changes a path that it names, or for which the dry run found a difference, the file must be
+  the one from before the repeated dry run (device, inode, size, times, mode, owner); not with ``parallel``.
 
-Otherwise the state fails, and ends the run.
+Otherwise the state fails, and the run ends.
 """
 
 import os
@@ -31,22 +31,22 @@ AFTER = "State was not run because this machine has changed while the plan was a
 
 
 class Looks(object):
-    """What states were seen to do. ``planned``: tags of the states that a run compares; None while it is recorded."""
+    """The results of the dry run. ``planned``: tags of the states that the run compares; None during the dry run."""
 
     def __init__(self):
         self.planned = None
         self.drifted = False
-        self._seen = {}  # tag -> (digest of what it would do, changes nothing, paths with a difference)
+        self._seen = {}  # tag -> (digest of the dry run, whether it found no change, paths with a difference)
 
     def note(self, low, ret, notes):
-        """Take note of what a state would do by its dry run."""
+        """Store the result of a state's dry run."""
         if self.planned is None:
             idle = ret["result"] is True and not ret["changes"]
             paths = list(notes.get("diffs") or ()) + list(notes.get("digests") or ())
             self._seen[tag_of(low)] = (_digest(low, ret, notes), idle, paths)
 
     def call(self, low, caller):
-        """The return of a state of the run; ``caller`` is the engine's (thin.call_state.Caller)."""
+        """The return of a state of the run. ``caller``: the engine's (thin.call_state.Caller)."""
         tag = tag_of(low)
         if low.get("__prereq__") or self.planned is None or tag not in self.planned or tag not in self._seen:
             return caller.call(low)
@@ -98,7 +98,7 @@ class Looks(object):
 
 
 def of(message, looks):
-    """The ``Looks`` for a message ``run``; ``looks`` are those of the run before it in this session."""
+    """The ``Looks`` for a message ``run``. ``looks``: those of the previous run of this session."""
     if message.get("look"):
         return Looks()
     if looks is not None and message.get("planned") is not None:
@@ -108,17 +108,17 @@ def of(message, looks):
 
 
 def _digest(low, ret, notes):
-    """A digest of what a dry run tells of the run."""
+    """A digest of those parts of a dry run that predict the run."""
     changes = masked(ret["changes"]) if low.get("no_log") else ret["changes"]
-    told = [ret["result"] is False, ret["result"] is None or bool(changes), changes]
+    predicted = [ret["result"] is False, ret["result"] is None or bool(changes), changes]
     if ret["result"] is None and not changes and "retry" not in low:  # it adds to the comment
-        told.append(masked(ret["comment"]) if low.get("no_log") else ret["comment"])
-    told += [notes.get("diffs"), notes.get("digests"), notes.get("needs")]
-    return sha256(canonical(told).encode("utf-8", "surrogatepass")).digest()
+        predicted.append(masked(ret["comment"]) if low.get("no_log") else ret["comment"])
+    predicted += [notes.get("diffs"), notes.get("digests"), notes.get("needs")]
+    return sha256(canonical(predicted).encode("utf-8", "surrogatepass")).digest()
 
 
 def _places(names):
-    """The paths, without links on the way, that these names have, and where they lead."""
+    """For each name, its path with links in its folder resolved, and its path with all links resolved."""
     for name in names:
         if isinstance(name, str) and os.path.isabs(name) and "\0" not in name:
             name = os.path.normpath(name)
@@ -127,10 +127,11 @@ def _places(names):
 
 
 def _state(path):
-    """What tells one state of a file from another; of a folder not its times, which change with what is in it."""
+    """The properties that identify a file and its content; of a folder without its times, which entries change."""
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return None
-    owned = (found.st_dev, found.st_ino, found.st_mode, found.st_uid, found.st_gid)
-    return owned if stat.S_ISDIR(found.st_mode) else owned + (found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    identity = (status.st_dev, status.st_ino, status.st_mode, status.st_uid, status.st_gid)
+    times = (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return identity if stat.S_ISDIR(status.st_mode) else identity + times

@@ -5,6 +5,7 @@
 ``KEY.keep``          socket for connections to targets
 ``KEY.json``          what ``pushsalt session list`` shows of the broker
 ``KEY.lock``          locked while the broker runs
+``KEY.beacons``       locked while the process runs that evaluates the beacons of the session's targets
 ``@WORDS``            link to a ``KEY.run``, for command lines with equal options, working folder and environment
 ====================  =================================================================================================
 

@@ -14,7 +14,7 @@ import typer
 
 from pushsalt.cli.app import Command
 from pushsalt.cli.opt import Opt
-from pushsalt.cli.options import CONTROLLER, GLOBAL, Given, takes
+from pushsalt.cli.options import EVENT_OUTPUT, GLOBAL, SERVICE, Given, takes
 from pushsalt.cli.stdio import TERMINAL, print_error
 from pushsalt.errors import EXIT_FAILED, EXIT_OK, CommandError, UsageError
 
@@ -45,7 +45,7 @@ _LOOK: Final = 0.5
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(SHOWN, CONTROLLER, GLOBAL)
+@takes(SHOWN, EVENT_OUTPUT, SERVICE, GLOBAL)
 def react(given: Given) -> int:
     """React to events of the journal by the reactor SLS of the configuration, each event once."""
     if given.unit:

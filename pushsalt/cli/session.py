@@ -65,6 +65,8 @@ def start(given: Given, target: Annotated[str | None, _TARGET] = None) -> int:
 
     def stream(client: Any, selection: Any, options: Any) -> Any:
         client.keeps_jobs = False
+        if client.project.keeper is not None and client.project.has_pillar:
+            client.project.keeper.start_beacons()  # targets may have some in pillar that was not compiled yet
         return client.stream_run(selection, "test.ping", options=options)
 
     return run_job(given, TERMINAL.get(), target, stream)
@@ -73,7 +75,7 @@ def start(given: Given, target: Annotated[str | None, _TARGET] = None) -> int:
 @app.command("list", cls=Command)
 @takes(OUTPUT, GLOBAL)
 def list_(given: Given) -> int:
-    """List your brokers, and the connections that each of them keeps."""
+    """List brokers, their connections, and the beacons that are evaluated."""
     found: list[dict[str, Any]] = []
     lines: list[str] = []
     for path in sorted(_folder().glob("*.json")):
@@ -86,19 +88,27 @@ def list_(given: Given) -> int:
         what = ", ".join(info["inventories"]) or "no inventory"
         since = time.strftime("%H:%M", time.localtime(info["since"]))
         lines.append(f"broker {info['pid']} since {since}: {info['config'] or 'no configuration'}, {what}")
-        lines += [
-            f"  {row['id']}  idle {sessions.spoken(row['idle'])}, {sessions.spoken(row['left'])} left" for row in rows
-        ]
+        lines += [_line(row) for row in rows]
         if said["used"]:
             lines.append(f"  {said['used']} in use")
     write(given, found, lines or ["no session"])
     return 0
 
 
+def _line(row: dict[str, Any]) -> str:
+    """The line of a kept connection."""
+    text = f"  {row['id']}  idle {sessions.spoken(row['idle'])}, {sessions.spoken(row['left'])} left"
+    if row["beacons"]:
+        text += f"  beacons: {', '.join(row['beacons'])}"
+    if row["beacon_error"]:
+        text += f"  beacons failed: {row['beacon_error']}"
+    return text
+
+
 @app.command("stop", cls=Command)
 @takes(MATCHERS, OUTPUT, GLOBAL)
 def stop(given: Given, target: Annotated[str | None, _TARGET] = None) -> int:
-    """Close the connections to these targets; without TARGET close all of them, and end the broker."""
+    """Close connections; without TARGET all of them, and end the broker."""
     from pushsalt.cli.client import Watcher, open_client
 
     given.values["session"] = "0"

@@ -17,6 +17,8 @@ from pushsalt.errors import ConfigError, PushsaltError, UsageError
 from pushsalt.privatefolder import private_dir
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pushsalt.cli.options import Given
     from pushsalt.config import Config
     from pushsalt.run.project import Project
@@ -35,6 +37,7 @@ _OFF: Final = ("", "0", "off", "no", "false", "none")
 _PROGRAM: Final = (
     "import sys; sys.path[:] = sys.argv.pop(1).split(chr(10)); from pushsalt.cli.broker import main; main()"
 )
+_BEACONS: Final = _PROGRAM.replace("broker", "keptbeacons")
 
 
 def seconds_of(text: str) -> float | None:
@@ -120,13 +123,16 @@ def begin(given: Given, project: Project) -> None:
             where.link.unlink(missing_ok=True)
         return
     try:
-        project.keeper = keeper(where, seconds, there=info is not None)
+        project.keeper = keeper(where, seconds, there=info is not None, beacons=partial(start_beacons, where, given))
     except PushsaltError as exc:
         log.warning("the session is not kept: %s; %s", exc.message, exc.hint)
 
 
-def keeper(where: Place, seconds: float, *, there: bool) -> Keeper:
-    """The keeper of a session; its broker is started if there is none. Raises UsageError."""
+def keeper(where: Place, seconds: float, *, there: bool, beacons: Callable[[], None] | None = None) -> Keeper:
+    """The keeper of a session; its broker is started if there is none. Raises UsageError.
+
+    ``beacons``: starts the process that evaluates beacons.
+    """
     from pushsalt.transport.brokered import Keeper
 
     if len(where.path("keep.new")) > place.LONGEST_PATH:
@@ -135,14 +141,14 @@ def keeper(where: Place, seconds: float, *, there: bool) -> Keeper:
         )
     if there:
         _link(where)
-        return Keeper(where.path("keep"), seconds)
+        return Keeper(where.path("keep"), seconds, beacons=beacons)
     try:
         private_dir(where.folder)
     except OSError as exc:
         raise UsageError(f"{where.folder}: {exc.strerror or exc}", hint="make it a private folder") from None
     if not place.is_private(where.folder):
         raise UsageError(f"others can use {where.folder}", hint=f"chmod 700 {where.folder}, or remove it")
-    return Keeper(where.path("keep"), seconds, partial(start, where, seconds))
+    return Keeper(where.path("keep"), seconds, partial(start, where, seconds), beacons)
 
 
 def _link(where: Place) -> None:
@@ -175,6 +181,32 @@ def start(where: Place, seconds: float) -> None:
         log.warning("the session's broker does not start: %s", exc)
         return
     _link(where)
+
+
+def start_beacons(where: Place, given: Given) -> None:
+    """Start the process that evaluates the beacons of a session's targets, unless it runs.
+
+    It has the configuration and inventory of this command, but no passwords that were asked for.
+    """
+    from pushsalt.cli.keptbeacons import OPTIONS, lock
+
+    descriptor = lock(where.path("beacons"))
+    if descriptor is None:
+        return
+    os.close(descriptor)  # the process takes it
+    options = {name: given.values.get(name) for name in OPTIONS}
+    words = [sys.executable, "-c", _BEACONS, "\n".join(sys.path), where.path("beacons"), where.path("keep")]
+    try:
+        process = subprocess.Popen(
+            [*words, json.dumps(options)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        process.returncode = 0  # it outlives this process, which does not wait for it
+    except OSError as exc:
+        log.warning("beacons are not evaluated, since their process does not start: %s", exc)
 
 
 def ask(path: str, kind: bytes, **values: Any) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ import typer
 
 from pushsalt.cli.app import Command
 from pushsalt.cli.opt import Opt
-from pushsalt.cli.options import CONTROLLER, DELIMITER, GLOBAL, MATCHERS, STATES, Given, takes
+from pushsalt.cli.options import DELIMITER, GLOBAL, MATCHERS, SERVICE, STATES, Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, UsageError
 
@@ -35,7 +35,7 @@ pushsalt watch '*' --every 10m --metrics :9650    for Prometheus
 pushsalt watch                                    only the schedule of the configuration
 """
 SHOWN = (
-    Opt("every", ("--every",), "Time from the begin of a round to the next: 90s, 10m, 1h.", metavar="TIME"),
+    Opt("every", ("--every",), "Time from the start of a round to that of the next: 90s, 10m, 1h.", metavar="TIME"),
     Opt("jitter", ("--jitter",), "Delay each round by a random time, up to a tenth of --every.", "flag"),
     Opt("apply", ("--apply",), "Apply the states to targets that have drifted.", "flag"),
     Opt("once", ("--once",), "Run one round, then end.", "flag"),
@@ -52,7 +52,7 @@ _GRACE: Final = 20.0
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(SHOWN, MATCHERS, DELIMITER, tuple(opt for opt in STATES if opt.name != "test"), CONTROLLER, GLOBAL)
+@takes(SHOWN, MATCHERS, DELIMITER, tuple(opt for opt in STATES if opt.name != "test"), SERVICE, GLOBAL)
 def watch(
     given: Given,
     target: Annotated[str, typer.Argument(metavar="[TARGET]", help="Targets to watch; none: only the schedule.")] = "",
@@ -108,7 +108,7 @@ async def _watch(given: Given, target: str, names: list[str], interval: Interval
     from pushsalt.log import DEFAULT_LEVEL
     from pushsalt.run.jobevents import open_journal
     from pushsalt.watch import metrics
-    from pushsalt.watch.beacons import Beacons
+    from pushsalt.watch.beacons import Beacons, Evaluation
     from pushsalt.watch.clients import Clients
     from pushsalt.watch.rounds import Rounds, Watch
     from pushsalt.watch.service import Service
@@ -124,7 +124,7 @@ async def _watch(given: Given, target: str, names: list[str], interval: Interval
         client.target(selection)  # a wrong expression ends the command
         watched = Watch(selection, names, options, bool(given.apply))
         rounds = Rounds(clients, journal, watched, figures, _say)
-        beacons = Beacons(clients, selection, journal, _say)
+        beacons = Beacons(clients, journal, Evaluation(lambda: client.target(selection), _say))
     with ExitStack() as stack:
         schedule = [] if given.once else _schedule(client.project.config.opts, journal.path, stack, alone=not target)
         for entry in schedule:

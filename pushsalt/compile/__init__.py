@@ -5,6 +5,7 @@
 ``verify``      shapes                                 ``extend`` extend and exclude
 ``requisites``  use and the ``_in`` forms              ``low``    chunks and ``names``
 ``graph``       requisites as a graph, its order       ``order``  chunks in the order in which they run
+``dot``         the graph for Graphviz
 ``check``       unknown functions and arguments
 ``compiler``    all steps, for one target
 """

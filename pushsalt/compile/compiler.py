@@ -8,9 +8,10 @@ from typing import Any
 
 from pushsalt.compile.check import check_chunks
 from pushsalt.compile.extend import apply_exclude, copy_high, reconcile_extend
+from pushsalt.compile.graph import DependencyGraph
 from pushsalt.compile.high import Available, HighBuilder, declarations
 from pushsalt.compile.low import chunks_of, split_disabled
-from pushsalt.compile.order import order_chunks
+from pushsalt.compile.order import order_chunks, requisite_graph
 from pushsalt.compile.requisites import apply_requisites_in
 from pushsalt.compile.source import High, Matches, Problem, RenderedSls, SourcePositions, StateFunctions, StateTree
 from pushsalt.compile.top import Matcher, TopOptions, TopResult, match_top
@@ -189,14 +190,27 @@ class StateCompiler:
             self._lower(result, result.high, result.problems.extend)
         return result
 
-    def show_highstate(self) -> CompileResult:
-        """``state.show_highstate``: ``high``, as rendered."""
+    def show_highstate(self, *, verify: bool = False) -> CompileResult:
+        """``state.show_highstate``: ``high``, as rendered; with ``verify`` its malformed declarations are problems."""
         top = self.show_top()
-        return top if top.problems else self._render(top.matches, top.tops)
+        if top.problems:
+            return top
+        result = self._render(top.matches, top.tops)
+        if verify:
+            result.problems += verify_high(result.high, result.sources)
+        return result
 
     def show_lowstate(self) -> CompileResult:
         """``state.show_lowstate``: ``low``, as ``highstate`` runs it."""
         return self.highstate()
+
+    def graph(self, result: CompileResult) -> DependencyGraph:
+        """The requisites between the chunks of high data, which must be verified. Invalid requisites are left out.
+
+        As in Salt's ``state.graph``, extend, exclude, use and the ``_in`` forms are not applied.
+        """
+        chunks = list(chunks_of(copy_high(result.high)))
+        return requisite_graph(chunks, result.sources, [], self._functions, disabled=self._disabled_requisites)[0]
 
     # steps -----------------------------------------------------------------------------------------------------------
 

@@ -62,19 +62,8 @@ def order_chunks(
     module counts as not shipped. ``disabled``: requisites to ignore (the option ``disabled_requisites``);
     ``aggregate``: the option ``state_aggregate``.
     """
-    graph = DependencyGraph()
-    for chunk in chunks:
-        graph.add_chunk(chunk, aggregate=_aggregates(chunk, aggregate, functions))
     result = Ordered()
-    cap = 1
-    for chunk in chunks:
-        if not _watches(chunk, functions):
-            _watch_to_require(chunk)
-        problems = _add_requisites(graph, chunk, sources, disabled, hints=len(result.problems) < MAX_HINTS)
-        result.problems += problems
-        order = chunk.get("order")
-        if not problems and isinstance(order, int) and order >= cap:
-            cap = order + 100
+    graph, cap = requisite_graph(chunks, sources, result.problems, functions, disabled=disabled, aggregate=aggregate)
     tags = graph.sorted_tags(cap)
     if len(tags) < len(graph.nodes):
         result.problems.append(_cycle(graph, sources))
@@ -83,6 +72,31 @@ def order_chunks(
     result.declared = list(dict.fromkeys(map(tag_of, chunks)))
     result.aggregates = aggregate_groups(graph, tags)
     return result
+
+
+def requisite_graph(
+    chunks: Sequence[Chunk],
+    sources: SourcePositions,
+    problems: list[Problem],
+    functions: StateFunctions | None = None,
+    *,
+    disabled: Sequence[str] = (),
+    aggregate: Any = False,
+) -> tuple[DependencyGraph, int]:
+    """The graph of requisites, and the ``order`` of chunks without one. Adds invalid requisites to ``problems``."""
+    graph = DependencyGraph()
+    for chunk in chunks:
+        graph.add_chunk(chunk, aggregate=_aggregates(chunk, aggregate, functions))
+    cap = 1
+    for chunk in chunks:
+        if not _watches(chunk, functions):
+            _watch_to_require(chunk)
+        found = _add_requisites(graph, chunk, sources, disabled, hints=len(problems) < MAX_HINTS)
+        problems += found
+        order = chunk.get("order")
+        if not found and isinstance(order, int) and order >= cap:
+            cap = order + 100
+    return graph, cap
 
 
 def _aggregates(chunk: Chunk, option: Any, functions: StateFunctions | None) -> bool:

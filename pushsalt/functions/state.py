@@ -27,6 +27,8 @@ __reads__ = (
     "show_lowstate",
     "show_states",
     "show_top",
+    "graph",
+    "graph_highstate",
     "sls_exists",
     "id_exists",
     "request",
@@ -301,6 +303,24 @@ def show_states(minion: Minion, **kwargs: Any) -> Any:
 def show_top(minion: Minion, **kwargs: Any) -> Any:
     """The SLS that the top file names for this target, by saltenv."""
     return _shown(_for_call(minion, kwargs.get("test"), kwargs).compiler.show_top(), "matches")
+
+
+def graph(minion: Minion, mods: Any, test: Any = None, **kwargs: Any) -> Any:
+    """The requisites between the states of these SLS, as a graph in DOT for Graphviz."""
+    minion = _for_sls(minion, test, kwargs)
+    return _dot(minion, minion.plain_compiler.show_sls(_split(mods), minion.saltenv))
+
+
+def graph_highstate(minion: Minion, **kwargs: Any) -> Any:
+    """The requisites between the states of the highstate, as a graph in DOT for Graphviz."""
+    minion = _for_call(minion, kwargs.get("test"), kwargs)
+    return _dot(minion, minion.plain_compiler.show_highstate(verify=True))
+
+
+def _dot(minion: Minion, result: CompileResult) -> Any:
+    from pushsalt.compile.dot import dot
+
+    return result.errors or dot(minion.plain_compiler.graph(result))
 
 
 def sls_exists(minion: Minion, mods: Any, test: Any = None, **kwargs: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Removes copies of remotes that are not fetched any more; ``mirror`` describes the files."""
+"""Removes copies of remotes from the cache; ``mirror`` describes the files."""
 
 from __future__ import annotations
 
@@ -32,6 +32,16 @@ def prune(cache: Path, before: float) -> int:
             notes.delete(folder.name)
             removed += 1
     return removed
+
+
+def remove(cache: Path, key: str) -> bool:
+    """Remove the copy with this key. Returns False if there is none, or if a fetch uses it."""
+    root = cache / "git"
+    folder = root / key
+    if not all(map(is_ours, (cache, root, folder))) or not _remove(folder):
+        return False
+    Bank(root, _NOTES).delete(key)
+    return True
 
 
 def _remove(folder: Path) -> bool:

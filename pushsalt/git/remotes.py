@@ -21,6 +21,7 @@ from pushsalt.git.lockfile import LockFile
 from pushsalt.git.mirror import Mirror
 from pushsalt.git.note import BRANCHES, TAGS, Update
 from pushsalt.git.process import OldGitError, Running, StoppedError
+from pushsalt.git.prune import remove
 
 if TYPE_CHECKING:
     from pushsalt.git.settings import Remote
@@ -159,6 +160,20 @@ class Remotes:
         with self._guard:
             mirror = self._new(remote, self._cache)
             return self._mirrors.setdefault(mirror.key, mirror)
+
+    def clear(self, remotes: Sequence[Remote]) -> list[Remote]:
+        """Remove the copies of these remotes, which are fetched again on demand; returns those that had one."""
+        cleared = []
+        for remote in remotes:
+            mirror = self.mirror(remote)
+            with self._turn(mirror):
+                mirror.close()
+                if remove(self._cache, mirror.key):
+                    cleared.append(remote)
+            with self._guard:
+                self._mirrors.pop(mirror.key, None)
+                self._synced.pop(mirror.key, None)
+        return cleared
 
     def stop(self) -> None:
         """End running fetches, from any thread."""

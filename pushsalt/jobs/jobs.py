@@ -31,7 +31,7 @@ class JobError(CommandError):
 class KeptJob(NamedTuple):
     """A job of the record. ``start`` and ``end``: seconds since the epoch; ``detail`` is read by ``Jobs.get`` only.
 
-    ``mark``: the mark of the process that runs it (``pushsalt.jobs.alive``).
+    ``mark``: the mark of the process that runs it (``pushsalt.jobs.alive``); ``returned``: number of its returns.
     """
 
     jid: str
@@ -51,6 +51,7 @@ class KeptJob(NamedTuple):
     size: int
     detail: dict[str, Any]
     mark: str = ""
+    returned: int = 0
 
     @property
     def is_left(self) -> bool:
@@ -170,6 +171,14 @@ class Jobs:
         order = {id: number for number, id in enumerate(job.ids)}
         return dict(sorted(found.items(), key=lambda item: order.get(item[0], len(order))))
 
+    def returned_ids(self, job: KeptJob) -> Jids:
+        """The ids of a job's returns, which are not read."""
+        with self._reading() as connection:
+            assert connection is not None
+            return [
+                row[0] for row in connection.execute("SELECT id FROM returns WHERE jid = ? ORDER BY id", (job.jid,))
+            ]
+
     def ids_with_returns(self) -> Jids:
         """The ids of all recorded returns."""
         with self._reading() as connection:
@@ -282,7 +291,7 @@ def _explained(path: Path) -> Iterator[None]:
 
 def _job(row: listing.Row, detail: dict[str, Any] | None = None) -> KeptJob:
     jid, fun, arg, kwarg, *middle = row[:15]
-    return KeptJob._make((jid, fun, _value(arg), _value(kwarg), *middle, detail or {}, row[15]))
+    return KeptJob._make((jid, fun, _value(arg), _value(kwarg), *middle, detail or {}, *row[15:17]))
 
 
 @lru_cache(maxsize=1024)

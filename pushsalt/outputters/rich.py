@@ -218,10 +218,12 @@ def infer(id: str, ret: Any) -> TargetReturn:
 
 
 def _section(result: TargetReturn, detail: highstate.Detail) -> Section:
-    section = _plain_section(result, detail)
     if not result.check:
-        return section
-    body = (*section.body, *block(result.check, "bad", 2))
+        return _plain_section(result, detail)
+    # Only returns without errors are checked, so their exit codes are those of the check.
+    section = _plain_section(replace(result, exit_code=0, retcode=0), detail)
+    shown = [(Span(" " * 4), *row) for row in section.body if row[0].text] if section.short else section.body
+    body = (*shown, *block(result.check, "bad", 2))
     return Section((*section.status, Span("  " if section.status else ""), Span("batch check failed", "bad")), body, 2)
 
 

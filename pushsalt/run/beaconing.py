@@ -1,70 +1,83 @@
-"""Beacons of one target: asks its session for their events as long as it lasts, and checks what is answered.
+"""The beacons of one target: requests their events from its session until it ends, and checks the answers.
 
 The state of a beacon between two evaluations is in the session's process on the target (thin/utils/system/beaconing.py)
-and ends with it. An answer comes when there are events, or after some seconds without any.
+and ends with it. The target answers when there are events, or after some seconds without any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import TargetError
 
 if TYPE_CHECKING:
+    from pushsalt.model import Target
     from pushsalt.session.session import Session
+    from pushsalt.transport import Keeper
 
 #: Seconds after which a target answers without events.
 _WAIT: Final = 10
 #: Bytes that an answer may add to what a session may receive in total.
-_ROOM: Final = 8 * 1024 * 1024
-#: Limits of the names of beacons, and of the events of one answer.
-_NAME: Final = 200
-_MANY: Final = 20_000
+_ANSWER_SIZE: Final = 8 * 1024 * 1024
+#: Limits: characters of a name, names of one answer, events of one answer.
+_NAME_LENGTH: Final = 200
+_NAMES: Final = 200
+_EVENTS: Final = 20_000
 
 
 @dataclass(frozen=True)
 class Following:
-    """``beacons``: those of the configuration, for all targets. ``begun`` is told the names of a target's beacons when
-    they begin; ``told`` is awaited with its events: tags and data."""
+    """``beacons``: those of the configuration, for all targets. ``started`` is called with an id and the names of its
+    beacons when they start; ``received`` is awaited with an id and its events: tags and data."""
 
     beacons: dict[str, Any]
-    begun: Callable[[str, list[str]], None]
-    told: Callable[[str, list[tuple[str, dict[str, Any]]]], Awaitable[None]]
+    started: Callable[[str, list[str]], None]
+    received: Callable[[str, list[tuple[str, dict[str, Any]]]], Awaitable[None]]
 
     async def follow(self, id: str, session: Session, lock: str) -> list[str]:
-        """Follow the beacons of a target until there are none: returns the names of those there were.
+        """Request events until the target has no beacons; returns the names of those it had.
 
         ``lock``: the file on the target that is locked while states run. Raises TargetError and FunctionError.
         """
         names: list[str] = []
-        given = {"beacons": self.beacons, "lock": lock}
+        arguments: dict[str, Any] = {"beacons": self.beacons, "lock": lock}
         while True:
-            answer = await session.call("beacons.poll", (), {"seconds": _WAIT if names else 0, **given}, _ROOM)
+            arguments["seconds"] = _WAIT if names else 0
+            answer = await session.call("beacons.poll", (), arguments, _ANSWER_SIZE)
             active, events = _checked(id, answer)
             if active and not names:
-                self.begun(id, active)
+                self.started(id, active)
             if events:
-                await self.told(id, events)
+                await self.received(id, events)
             if not active:
                 return names
             names = names or active
-            given["beacons"] = {}
+            arguments["beacons"] = {}
+
+
+def notice_beacons(keeper: Keeper | None, opts: Mapping[str, Any], target: Target, pillar: Any = None) -> None:
+    """Have a kept session evaluate beacons, if the target has some by configuration, inventory or this pillar."""
+    if keeper is None or target.transport != "ssh" or target.resource:
+        return
+    places = (opts, target.minion_opts, target.pillar, pillar if isinstance(pillar, dict) else {})
+    if any(place.get("beacons") for place in places):
+        keeper.start_beacons()
 
 
 def _checked(id: str, answer: Any) -> tuple[list[str], list[tuple[str, dict[str, Any]]]]:
-    """The names of the beacons, and tags and data of the events. Raises TargetError for an answer of another shape.
+    """The names of the active beacons, and the events. Raises TargetError for an answer of another shape.
 
-    The tags begin with the id of the target, and the data has it as ``id``, whatever the target says.
+    Tags begin with the id of the target, and data has it as ``id``, whatever the target sends.
     """
     try:
-        names = [str(name)[:_NAME] for name in answer["beacons"][:_NAME]]
+        names = [str(name)[:_NAME_LENGTH] for name in answer["beacons"][:_NAMES]]
         events = []
-        for each in answer["events"][:_MANY]:
-            name, tag, data = str(each["name"])[:_NAME], str(each["tag"])[:_NAME], dict(each["data"])
+        for event in answer["events"][:_EVENTS]:
+            name, tag, data = str(event["name"])[:_NAME_LENGTH], str(event["tag"])[:_NAME_LENGTH], dict(event["data"])
             events.append((f"salt/beacon/{id}/{name}/{tag}", {**data, "id": id}))
     except (TypeError, KeyError, ValueError) as exc:
-        text = f"{id}: the answer about its beacons makes no sense ({type(exc).__name__})"
-        raise TargetError("protocol_error", text, "find out what answers there") from None
+        text = f"{id}: the answer of `beacons.poll` has another shape ({type(exc).__name__})"
+        raise TargetError("protocol_error", text, "find out which program answers on this target") from None
     return names, events

@@ -197,7 +197,7 @@ class Wait(Kind):
 
 
 class Beacons(Kind):
-    """The beacons of ``watch``, until the session ends. The argument is a ``pushsalt.run.beaconing.Following``."""
+    """Beacons, until the session ends. The argument is a ``pushsalt.run.beaconing.Following``."""
 
     async def offline(self) -> Any:
         raise self._unreachable("no beacon is evaluated there")
@@ -208,7 +208,7 @@ class Beacons(Kind):
         return await following.follow(self.work.name, session, f"{session.info.get('dir')}/{lock}"), 0
 
     def interrupted(self) -> tuple[str, str]:
-        return "its beacons have ended", "they begin again with the next watch"
+        return "its beacons have ended", "they start again with the next `pushsalt watch` or kept session"
 
 
 class Grains(Kind):

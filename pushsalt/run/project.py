@@ -22,6 +22,7 @@ from pushsalt.minion.trees import Trees
 from pushsalt.model import Asked, Deferred, Secret
 from pushsalt.options import has_secrets
 from pushsalt.redact import Redactor
+from pushsalt.run.beaconing import notice_beacons
 
 if TYPE_CHECKING:
     import asyncio
@@ -127,10 +128,8 @@ class Project(Trees):
             )
         if not self.config.has_inventory:
             place = self.config.project or "a project folder (pushsalt init makes one)"
-            raise InventoryError(
-                "no inventory here or above; use -i",
-                hint=f"or write {INVENTORIES[0]} into {place}; only the id {THIS_MACHINE} (this machine) works without",
-            )
+            hint = f"or write {INVENTORIES[0]} into {place}; only the id {THIS_MACHINE} (this machine) works without"
+            raise InventoryError("no inventory here or above; use -i", hint=hint)
 
     def read_inventory(self, detailed: bool = False) -> Inventory:
         """All targets, read from the inventory's files, with the place of each value. Raises InventoryError."""
@@ -417,19 +416,19 @@ class Project(Trees):
 
     def is_kept(self, target: Target, pillar: dict[str, Any]) -> bool:
         """Whether a compiled pillar equals the cached one that ``hide_kept`` has read; if so, its time is updated."""
-        return self.pillar_bank.renew(target.key, pillar)
+        return self.keeps_pillar and self.pillar_bank.renew(target.key, pillar)
 
     def remember_pillar(self, target: Target, pillar: dict[str, Any]) -> None:
         """Cache a compiled pillar, without the overrides of the command line."""
+        notice_beacons(self.keeper, self.config.opts, target, pillar)
         if not self.keeps_pillar:
             return
         bank, key = self.pillar_bank, target.key
         before = bank.get(key) if self.has_kept_pillar(target) else None
         bank.put(key, pillar)
-        if before is not None and before != pillar:
-            gone = set(self.redactor.secrets_of(before)) - set(self.redactor.secrets_of(pillar))
-            if gone:
-                bank.add_former(key, gone)
+        former = set(self.redactor.secrets_of(before)) if before is not None else set()
+        if gone := former - set(self.redactor.secrets_of(pillar)):
+            bank.add_former(key, gone)
 
     def has_kept_pillar(self, target: Target) -> bool:
         """Whether the target has a cached pillar."""
@@ -446,7 +445,8 @@ class Project(Trees):
             return
         if data is not None and hash(data) not in self._hidden:  # many targets have the same secrets
             self._hidden.add(hash(data))
-            self.redactor.add_pillar(bank.get(key))
+            self.redactor.add_pillar(pillar := bank.get(key))
+            notice_beacons(self.keeper, self.config.opts, target, pillar)
         self.redactor.add(bank.former(key))
 
     @property

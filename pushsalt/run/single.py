@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pushsalt.errors import EXIT_FAILED, FunctionError, TargetError
 from pushsalt.model import Explained, Target, TargetReturn
 from pushsalt.modules.controller import COMPILES_PILLAR, RETURNS_STATES, RUNS_STATES, has_trait
+from pushsalt.run.beaconing import notice_beacons
 from pushsalt.run.fanout import failure
 from pushsalt.run.kinds import Kind, TargetFunction, kind_of
 from pushsalt.run.outliving import LeftError, still_at_work
@@ -151,6 +152,7 @@ class _Run:
             work.limit(work.options.timeout)
         if kind.may_show_pillar:
             work.project.hide_kept(work.target)  # reads two small files: a thread would take longer
+        notice_beacons(work.project.keeper, work.project.config.opts, work.target)
         if work.target.transport == "offline":
             return await kind.offline(), 0
         if work.options.timeout is None:

@@ -119,7 +119,7 @@ class Work:
             plan = self.target.transport != "offline"
             called = await rendered.call(self.job.fun, self._args(), self.job.kwargs, plan=plan)
         pillar, project = called.pillar, self.project
-        if pillar is not None and project.keeps_pillar and not project.is_kept(self.target, pillar):
+        if pillar is not None and not project.is_kept(self.target, pillar):
             await self.runner.in_thread(partial(project.remember_pillar, self.target, pillar))
         return called
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.cache.sealed import SealedBank, key_path
 from pushsalt.errors import FunctionError, NoTargetError
+from pushsalt.orchestrate.unsupported import refuse
 from pushsalt.run import caches
 
 if TYPE_CHECKING:
@@ -86,6 +87,29 @@ def clear_all(run: Run, tgt: Any = None, tgt_type: str = "glob") -> bool:
     """Remove grains, pillar and values of the mine."""
     found = [_clear(run, bank, tgt, tgt_type) for bank in ("grains", "pillar", "mine")]
     return any(found)
+
+
+def clear_git_lock(run: Run, role: str, remote: Any = None, **kwargs: Any) -> str:
+    """Remove nothing: a lock of a fetch ends with its process, so none is left behind."""
+    return "No locks were removed"
+
+
+def cloud(run: Run, tgt: Any, provider: Any = None) -> None:
+    """Fails: salt-cloud is not part of pushsalt."""
+    hint = "a roster or a script as inventory lists the machines of a provider: docs/inventory.md"
+    refuse("cache.cloud", "there is no salt-cloud, which would fill this cache", hint)
+
+
+def migrate(
+    run: Run,
+    src_driver: str = "localfs",
+    dst_driver: str = "mmap_cache",
+    bank: Any = None,
+    cachedir: Any = None,
+    dry_run: bool = False,
+) -> None:
+    """Fails: caches have one format."""
+    refuse("cache.migrate", "caches have one format", "nothing has to be migrated: docs/cache.md")
 
 
 # banks of users' own data: encrypted files, whose keys are pairs of bank and key --------------------------------------

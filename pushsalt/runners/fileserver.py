@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pushsalt.orchestrate.unsupported import refuse
 from pushsalt.runners.salt import cmd
 
 if TYPE_CHECKING:
@@ -44,3 +45,44 @@ def update(run: Run, backend: Any = None, **kwargs: Any) -> bool:
     if wanted:
         project.remotes.sync(wanted, force=True)
     return True
+
+
+def clear_cache(run: Run, backend: Any = None) -> dict[str, list[str]] | str:
+    """Remove the cached copies of the git remotes of the file roots; they are fetched again when they are needed."""
+    from pushsalt.git.settings import gitfs_remotes
+
+    project = run.client.project
+    opts = project.config.opts
+    names = [name for name in _backends(opts["fileserver_backend"], backend) if name in _GIT]
+    if not names or not project.remotes.clear(gitfs_remotes(opts)):
+        return "No cache was cleared"
+    return {"cleared": [f"The {names[0]} fileserver cache was successfully cleared"]}
+
+
+def clear_file_list_cache(run: Run, saltenv: Any = None, backend: Any = None) -> dict[str, list[str]]:
+    """An empty mapping: lists of files are not cached between commands."""
+    return {}
+
+
+def clear_lock(run: Run, backend: Any = None, remote: Any = None) -> str:
+    """Remove nothing: a lock of a fetch ends with its process, so none is left behind."""
+    return "No locks were removed"
+
+
+def lock(run: Run, backend: Any = None, remote: Any = None) -> None:
+    """Fails: a lock of a fetch cannot outlive the command."""
+    hint = "`pushsalt formula update` pins revisions in pushsalt.lock; with --locked only these are used"
+    refuse("fileserver.lock", "a lock would end with this command", hint)
+
+
+#: Names of the backend for git in ``fileserver_backend``.
+_GIT = ("git", "gitfs")
+
+
+def _backends(enabled: Any, wanted: Any) -> list[str]:
+    """The enabled backends that an argument ``backend`` selects: a list, or names with commas; ``-name`` excludes."""
+    names = wanted if isinstance(wanted, list) else str(wanted or "").split(",")
+    names = [str(name).strip() for name in names if str(name).strip()]
+    if names and all(name.startswith("-") for name in names):
+        return [name for name in enabled if f"-{name}" not in names]
+    return [name for name in enabled if not names or name in names]

@@ -17,3 +17,8 @@ def query(run: Run, url: str, output: bool = True, **kwargs: Any) -> Any:
         raise FunctionError("exception", "Output must be a Boolean", "", "SaltException")
     found = cmd(run, "http.query", url, **kwargs)
     return found if output else None
+
+
+def update_ca_bundle(run: Run, target: Any = None, source: Any = None, merge_files: Any = None) -> Any:
+    """Download a bundle of CA certificates to the controller; without ``target`` in place of the system's."""
+    return cmd(run, "http.update_ca_bundle", target=target, source=source, merge_files=merge_files)

@@ -27,9 +27,9 @@ def active(run: Run, display_progress: bool = False) -> dict[str, Any]:
         if each.state != "running":
             continue
         job = run.client.jobs.get(each.jid)
-        returned = list(run.client.jobs.returns(job))
+        returned = dict.fromkeys(run.client.jobs.returned_ids(job))
         running = [{id: None} for id in job.ids if id not in returned]
-        found[job.jid] = {**_instance(job), "Running": running, "Returned": returned}
+        found[job.jid] = {**_instance(job), "Running": running, "Returned": list(returned)}
     return found
 
 

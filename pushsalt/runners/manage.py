@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import EXIT_NO_ANSWER
 from pushsalt.job import Selection
 from pushsalt.orchestrate import rollouts
+from pushsalt.orchestrate.unsupported import refuse
 
 if TYPE_CHECKING:
     from pushsalt.model import TargetReturn
@@ -66,3 +67,27 @@ def versions(run: Run, **kwargs: Any) -> dict[str, Any]:
         key = "Minion offline" if result.exit_code == EXIT_NO_ANSWER else str(result.ret)
         by_version.setdefault(key, []).append(id)
     return by_version
+
+
+def key_regen(run: Run) -> None:
+    """Fails: targets have no keys of Salt."""
+    refuse("manage.key_regen", "targets are reached by SSH and have no keys of Salt", _KEYS)
+
+
+def safe_accept(run: Run, target: Any, tgt_type: str = "glob") -> None:
+    """Fails: targets have no keys of Salt."""
+    refuse("manage.safe_accept", "targets are reached by SSH and have no keys of Salt", _KEYS)
+
+
+def bootstrap(run: Run, *args: Any, **kwargs: Any) -> None:
+    """Fails: targets need no minion."""
+    refuse("manage.bootstrap", "targets need no minion", _HOSTS)
+
+
+def bootstrap_psexec(run: Run, *args: Any, **kwargs: Any) -> None:
+    """Fails: targets need no minion."""
+    refuse("manage.bootstrap_psexec", "targets need no minion", _HOSTS)
+
+
+_KEYS: Final = "`--accept-new-host-keys` adds the host keys of new targets to known_hosts"
+_HOSTS: Final = "write them into the inventory; `bootstrap: true` there installs Python where it is missing"

@@ -28,17 +28,21 @@ log = logging.getLogger(__name__)
 
 MODULES: Final = ("file", "sharedsecret")
 _HASHES: Final = ("plaintext", "sha256", "sha512", "bcrypt")
-#: Bytes of a password that bcrypt looks at; longer ones are wrong.
-_BCRYPT: Final = 72
-#: Characters of a name and of a password.
-_LONGEST: Final = 256
-#: Compared when there is no such account, so that the answer takes as long.
-_NOBODY: Final = "$2b$12$WW1tVDHIyL1lsqjMHTBw2eK3lgXhsZQ2MFd5LIKDBI1uzd3gxJQdC"
+#: Bytes of a password that bcrypt uses; longer passwords are refused.
+_BCRYPT_SIZE: Final = 72
+#: Maximum characters of a name, and of a password.
+_NAME_LENGTH: Final = 256
+_PASSWORD_LENGTH: Final = 1024
+#: The hash to compare with if there is no such account, so that the answer takes equally long.
+_DUMMY_HASH: Final = "$2b$12$WW1tVDHIyL1lsqjMHTBw2eK3lgXhsZQ2MFd5LIKDBI1uzd3gxJQdC"
 
 
 @dataclass(frozen=True)
 class UserFile:
-    """The file of the eauth module ``file``: an account a line, its fields at these places."""
+    """The file of the eauth module ``file``, with one account per line.
+
+    ``name_at`` and ``password_at`` are the indexes of the fields.
+    """
 
     path: Path
     hashtype: str = "plaintext"
@@ -47,33 +51,33 @@ class UserFile:
     password_at: int = 1
 
     def check(self, name: str, password: str) -> bool:
-        """Whether the file has this account with this password. A file that cannot be used has none; that is logged."""
+        """Whether the file has this account with this password. A file that cannot be read is logged as an error."""
         try:
             refuse_open(self.path, secret=self.hashtype == "plaintext")
             text = regular.read_text(self.path)
         except (OSError, UnicodeDecodeError) as exc:
             log.error("external_auth: %s: %s", self.path, getattr(exc, "strerror", None) or exc)
             return False
-        found = ""
+        stored = ""
         for line in text.splitlines():
             fields = line.strip().split(self.separator)
-            if len(fields) > max(self.name_at, self.password_at) and not found and fields[self.name_at] == name:
-                found = fields[self.password_at]
-        return self._is_right(found, password)
+            if len(fields) > max(self.name_at, self.password_at) and not stored and fields[self.name_at] == name:
+                stored = fields[self.password_at]
+        return self._matches(stored, password)
 
-    def _is_right(self, kept: str, password: str) -> bool:
+    def _matches(self, stored: str, password: str) -> bool:
         data = password.encode()
         if self.hashtype == "bcrypt":
             try:
-                right = bcrypt.checkpw(data[:_BCRYPT], (kept or _NOBODY).replace("$2y$", "$2b$", 1).encode())
-            except ValueError:  # no hash of bcrypt
-                log.error("external_auth: %s: a password in it is no hash of bcrypt", self.path)
+                matches = bcrypt.checkpw(data[:_BCRYPT_SIZE], _as_2b(stored or _DUMMY_HASH))
+            except ValueError:  # not a bcrypt hash
+                log.error("external_auth: %s: a password in it is not a bcrypt hash", self.path)
                 return False
-            return right and bool(kept) and len(data) <= _BCRYPT
+            return matches and bool(stored) and len(data) <= _BCRYPT_SIZE
         if self.hashtype != "plaintext":
             data = hashlib.new(self.hashtype, data).hexdigest().encode()
-            kept = kept.lower()
-        return hmac.compare_digest(_fixed(data), _fixed(kept.encode())) and bool(kept)
+            stored = stored.lower()
+        return hmac.compare_digest(_digest(data), _digest(stored.encode())) and bool(stored)
 
 
 class Accounts:
@@ -87,10 +91,10 @@ class Accounts:
         self._secret = secret
         self._permissive = permissive
         for name in sorted(set(map(str, external_auth)) - set(MODULES)):
-            log.warning("external_auth: accounts of %s are not known here, only those of file and sharedsecret", name)
+            log.warning("external_auth: the eauth module %s is not supported: there are file and sharedsecret", name)
         for name, rows in self._providers.items():
             if not isinstance(rows, Mapping):
-                raise ConfigError(f"external_auth: {name} has accounts with their permissions", "see docs/serve.md")
+                raise ConfigError(f"external_auth: {name} is not a map of accounts to permissions", "see docs/serve.md")
         if not self._providers:
             hint = "set external_auth, for example {file: {^filename: users, anna: ['test.*', '@jobs']}}; docs/serve.md"
             raise ConfigError("the configuration has no accounts", hint)
@@ -105,23 +109,23 @@ class Accounts:
 
     def check(self, eauth: str, name: str, password: str) -> bool:
         """Whether an account exists, has permissions, and has this password."""
-        if eauth not in self._providers or not 0 < len(name) <= _LONGEST or len(password) > 4 * _LONGEST:
+        if eauth not in self._providers or not 0 < len(name) <= _NAME_LENGTH or len(password) > _PASSWORD_LENGTH:
             return False
         if not FORBIDDEN.isdisjoint(name):
             return False
         if eauth == "file":
             assert self._file is not None
-            right = self._file.check(name, password)
+            matches = self._file.check(name, password)
         else:
-            right = hmac.compare_digest(_fixed(password.encode()), _fixed(self._secret.encode()))
-        return right and bool(self.permissions(eauth, name))
+            matches = hmac.compare_digest(_digest(password.encode()), _digest(self._secret.encode()))
+        return matches and bool(self.permissions(eauth, name))
 
     def permissions(self, eauth: str, name: str) -> list[Any]:
-        """The permissions of an account; empty: it may do nothing, or does not exist any more."""
+        """The permissions of an account; empty if it has none, or no longer exists."""
         return permissions.of_account(self._providers.get(eauth, {}), name, permissive=self._permissive)
 
     def shown(self, eauth: str, name: str) -> list[Any]:
-        """The permissions of an account as a login shows them."""
+        """The permissions of an account in the form in which the answer to a login has them."""
         return permissions.shown(self._providers.get(eauth, {}), name)
 
 
@@ -150,21 +154,27 @@ def _user_file(rows: Mapping[str, Any], folder: Path) -> UserFile:
     if filetype == "htpasswd":
         hashtype = "bcrypt"
     elif filetype != "text":
-        raise ConfigError(f"external_auth: ^filetype {filetype} is not known", "text, or htpasswd with bcrypt")
+        raise ConfigError(f"external_auth: ^filetype {filetype} is not supported", "use text, or htpasswd with bcrypt")
     if hashtype not in _HASHES:
-        raise ConfigError(f"external_auth: ^hashtype {hashtype} is not safe, or not known", ", ".join(_HASHES))
+        text = f"external_auth: ^hashtype {hashtype} is insecure or unknown"
+        raise ConfigError(text, f"use one of {', '.join(_HASHES)}")
     try:
         places = [int(given.get(name, at)) - 1 for name, at in (("username_field", 1), ("password_field", 2))]
     except (TypeError, ValueError):
         places = [-1, -1]
     if min(places) < 0:
-        raise ConfigError("external_auth: ^username_field and ^password_field are numbers from 1 on", hint)
+        raise ConfigError("external_auth: ^username_field and ^password_field must be numbers of at least 1", hint)
     path = folder / Path(str(given["filename"])).expanduser()
     if not path.is_file():
-        raise ConfigError(f"external_auth: {path} is no file", "it has the accounts: NAME:PASSWORD a line")
+        raise ConfigError(f"external_auth: {path} is not a file", "write one account per line: NAME:PASSWORD")
     return UserFile(path, hashtype, str(given.get("field_separator", ":")) or ":", *places)
 
 
-def _fixed(data: bytes) -> bytes:
-    """A digest: comparing it tells nothing about the length."""
+def _as_2b(hash: str) -> bytes:
+    """A hash with the prefix that the library knows; ``$2y$`` is the one of htpasswd."""
+    return hash.replace("$2y$", "$2b$", 1).encode()
+
+
+def _digest(data: bytes) -> bytes:
+    """A digest, so that the time of a comparison does not depend on the length of the data."""
     return hashlib.sha256(data).digest()

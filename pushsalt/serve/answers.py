@@ -1,4 +1,4 @@
-"""Answers: Salt's JSON or YAML by what the client accepts, with the headers of all; refusals."""
+"""Answers in JSON or YAML, depending on what the client accepts, and refusals; all with the same headers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _YAML: Final = ("application/x-yaml", "text/yaml", "application/yaml")
 
 
 class Refused(Exception):
-    """A request that is not done: the status of HTTP, and why, for people."""
+    """A request is refused. ``status``: that of HTTP; ``text``: the reason, for people."""
 
     def __init__(self, status: int, text: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(text)
@@ -36,7 +36,7 @@ class Refused(Exception):
 
 
 def denied(text: str = "Authorization error occurred.") -> Refused:
-    """The account may not do this. Salt: 401 in this case, too."""
+    """The account lacks a permission. Salt: the status is 401 in this case, too."""
     return Refused(401, text)
 
 
@@ -51,25 +51,25 @@ def answer(request: Request, data: Any, status: int = 200, headers: Mapping[str,
 
 
 def refusal(request: Request, refused: Refused) -> Response:
-    """The answer to a request that is not done: ``status`` and ``return``, as Salt's of ``/login``."""
+    """The answer to a refused request: ``status`` and ``return``, in the form of Salt's ``/login``."""
     return answer(request, {"status": refused.status, "return": refused.text}, refused.status, refused.headers)
 
 
 def wants_page(request: Request) -> bool:
-    """Whether a browser asks for a page."""
+    """Whether the client is a browser that requests a page."""
     return prefers(request, ("text/html",), ("application/json", *_YAML))
 
 
 def prefers(request: Request, kinds: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    """Whether the client accepts one of these types, and none of the others more than it."""
+    """Whether the client accepts one of ``kinds``, and prefers none of ``others`` to it."""
     weights = _weights(request.headers.get("accept", ""))
     best = max((weights.get(kind, 0.0) for kind in kinds), default=0.0)
     return best > 0 and all(weights.get(kind, 0.0) < best for kind in others)
 
 
 def _weights(accept: str) -> dict[str, float]:
-    """The types of an ``Accept`` header with their weights; of equal ones, the first counts more."""
-    found: dict[str, float] = {}
+    """The types of an ``Accept`` header with their weights; of types with equal weights, the first one wins."""
+    weights: dict[str, float] = {}
     for at, row in enumerate(accept[:1000].split(",")):
         kind, *parameters = (word.strip().lower() for word in row.split(";"))
         weight = 1.0
@@ -79,5 +79,5 @@ def _weights(accept: str) -> dict[str, float]:
                     weight = float(parameter[2:])
                 except ValueError:
                     weight = 0.0
-        found[kind] = weight - at * 1e-6
-    return found
+        weights[kind] = weight - at * 1e-6
+    return weights

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: A method and a path.
 Row = tuple[str, str]
-#: All methods reach the endpoint of a path, which refuses those that it does not have.
+#: Every path is routed for all methods; its endpoint refuses those that it does not support.
 _METHODS: Final = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
 
@@ -54,12 +54,12 @@ def build(service: Service) -> Starlette:
     for (method, path), handler in rows.items():
         paths.setdefault(path, {})[method] = handler
     routes = [Route(path, web.guarded(_methods(handlers)), methods=_METHODS) for path, handlers in paths.items()]
-    routes.append(Route("/{path:path}", web.guarded(_nothing), methods=_METHODS))
+    routes.append(Route("/{path:path}", web.guarded(_not_found), methods=_METHODS))
     return Starlette(routes=routes)
 
 
 def _methods(handlers: dict[str, Handler]) -> Handler:
-    """The handler of a path, by the method."""
+    """A handler that calls the one of the request's method."""
 
     async def handler(request: Request) -> Response:
         method = "GET" if request.method == "HEAD" and request.url.path != "/events" else request.method
@@ -72,7 +72,7 @@ def _methods(handlers: dict[str, Handler]) -> Handler:
 
 
 def _either(page: Handler, program: Handler) -> Handler:
-    """A page for browsers, data for programs."""
+    """A handler that answers browsers with a page, and programs with data."""
 
     async def handler(request: Request) -> Response:
         return await (page if wants_page(request) else program)(request)
@@ -80,5 +80,5 @@ def _either(page: Handler, program: Handler) -> Handler:
     return handler
 
 
-async def _nothing(request: Request) -> Response:
+async def _not_found(request: Request) -> Response:
     return refusal(request, Refused(404, "there is nothing here"))

@@ -1,4 +1,4 @@
-"""Limits how often passwords can be tried: by account and address, and by address."""
+"""Limits the number of failed logins: of an account from one address, and from one address."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Final
 
-#: Seconds in which failures count.
+#: Seconds for which a failure counts.
 WINDOW: Final = 60.0
-#: Failures of an account from one address, and of an address, in this time.
+#: Maximum number of failures in this time: of an account from one address, and from one address.
 OF_ACCOUNT: Final = 5
 OF_ADDRESS: Final = 20
-#: Addresses and accounts that are remembered; the ones that were least recently seen go.
-_MOST: Final = 10_000
+#: Maximum number of addresses and accounts that are remembered; the least recently used ones are forgotten.
+_REMEMBERED: Final = 10_000
 
 
 class Attempts:
@@ -24,20 +24,20 @@ class Attempts:
         self._failures: OrderedDict[tuple[str, ...], deque[float]] = OrderedDict()
 
     def wait(self, address: str, name: str) -> int:
-        """Seconds until the account may be tried again from the address; 0: now."""
+        """Seconds until the next login of the account from the address is permitted; 0 if it is permitted now."""
         return max(self._left((address,), OF_ADDRESS), self._left((address, name), OF_ACCOUNT))
 
     def begins(self, address: str, name: str) -> None:
-        """Count an attempt before it is made, as a failure, so that many at the same time count, too."""
+        """Count an attempt as a failure before it is made, so that concurrent attempts are limited, too."""
         for key, most in (((address,), OF_ADDRESS), ((address, name), OF_ACCOUNT)):
             times = self._failures.setdefault(key, deque(maxlen=most))
             times.append(self._clock())
             self._failures.move_to_end(key)
-        while len(self._failures) > _MOST:
+        while len(self._failures) > _REMEMBERED:
             self._failures.popitem(last=False)
 
     def succeeded(self, address: str, name: str) -> None:
-        """The attempt that has begun was no failure: forget those of the account from the address."""
+        """The attempt was successful: remove it from the failures, and forget those of the account from the address."""
         self._failures.pop((address, name), None)
         times = self._failures.get((address,))
         if times:

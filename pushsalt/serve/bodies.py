@@ -1,4 +1,4 @@
-"""Reads the body of a request within limits, and makes lowstate of it. Salt: ``hypermedia_in``, ``lowdata_fmt``."""
+"""Reads bodies of requests within limits, and converts them to lowstate. Salt: ``hypermedia_in``, ``lowdata_fmt``."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from pushsalt.serve.answers import Refused
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-#: Seconds in which a body has to arrive.
+#: Time limit in seconds for a body to arrive.
 PATIENCE: Final = 20.0
-#: Fields of a form, and entries of a lowstate.
+#: Maximum number of fields of a form, and of entries of a lowstate.
 _FIELDS: Final = 1000
 _ENTRIES: Final = 100
-#: Bytes beyond the limit that are read and dropped, since a client that still sends may not see the answer.
-_DROPPED: Final = 4 << 20
+#: Bytes beyond the limit that are read and discarded, since a client that is still sending may not read the answer.
+_DISCARDED: Final = 4 << 20
 _CLOSE: Final = {"Connection": "close"}
 
 
 async def read(request: Request, most: int) -> bytes:
-    """The body, at most so many bytes. Raises Refused."""
+    """The body, which has at most ``most`` bytes. Raises Refused."""
     length = request.headers.get("content-length", "0")
-    if length.isdigit() and int(length) > most + _DROPPED:
+    if length.isdigit() and int(length) > most + _DISCARDED:
         raise _too_large(most)
     try:
         return await asyncio.wait_for(_read(request, most), PATIENCE)
@@ -45,7 +45,7 @@ async def _read(request: Request, most: int) -> bytes:
     size = 0
     async for piece in request.stream():
         size += len(piece)
-        if size > most + _DROPPED:
+        if size > most + _DISCARDED:
             break
         if size > most:
             pieces.clear()
@@ -61,7 +61,7 @@ def _too_large(most: int) -> Refused:
 
 
 def parsed(request: Request, body: bytes) -> Any:
-    """The data of a body, by its content type; None for an empty one. Raises Refused."""
+    """The data of a body, decoded by its content type; None for an empty body. Raises Refused."""
     if not body:
         return None
     kind = request.headers.get("content-type", "application/x-www-form-urlencoded").partition(";")[0].strip().lower()
@@ -87,7 +87,7 @@ def parsed(request: Request, body: bytes) -> Any:
 
 
 def lowstate(data: Any) -> list[dict[str, Any]]:
-    """The entries of a lowstate. Raises Refused for other data."""
+    """The entries of a lowstate. Raises Refused for data of another shape."""
     entries = [data] if isinstance(data, Mapping) else data
     if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
         raise Refused(400, "Lowstates must be a list")
@@ -107,20 +107,20 @@ def _json(text: str) -> Any:
 
 
 def _form(text: str) -> dict[str, Any]:
-    """Fields of a form: those that come several times are lists, ``arg`` and ``kwarg`` are YAML, as in Salt."""
+    """The fields of a form. Repeated fields become lists, and ``arg`` and ``kwarg`` are parsed as YAML, as in Salt."""
     try:
         fields = parse_qsl(text, keep_blank_values=True, max_num_fields=_FIELDS)
     except ValueError:
         raise Refused(400, f"a form has at most {_FIELDS} fields") from None
-    found: dict[str, Any] = {}
+    form: dict[str, Any] = {}
     for name, value in fields:
-        found.setdefault(name, []).append(value)
-    for name, values in found.items():
+        form.setdefault(name, []).append(value)
+    for name, values in form.items():
         if name == "arg":
             args, kwargs = parse_args(values)
-            found[name] = [*args, *([{**kwargs, "__kwarg__": True}] if kwargs else [])]
+            form[name] = [*args, *([{**kwargs, "__kwarg__": True}] if kwargs else [])]
         else:
-            found[name] = values if len(values) > 1 else values[0]
-    if isinstance(found.get("kwarg"), str):
-        found["kwarg"] = parse_value(found["kwarg"])
-    return found
+            form[name] = values if len(values) > 1 else values[0]
+    if isinstance(form.get("kwarg"), str):
+        form["kwarg"] = parse_value(form["kwarg"])
+    return form

@@ -1,4 +1,4 @@
-"""Entries of a lowstate: what is called, by which client, on which targets. Salt: ``NetapiClient.run``."""
+"""Converts entries of a lowstate to calls: the function, the client and the targets. Salt: ``NetapiClient.run``."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _TYPES: Final = (
     "nodegroup",
     "compound",
 )
-#: Keys of an entry for a runner that are none of its arguments.
-_OF_ENTRY: Final = frozenset(
+#: Keys of an entry for a runner function that are not passed to it as arguments.
+_NOT_ARGUMENTS: Final = frozenset(
     ("client", "fun", "arg", "kwarg", "token", "eauth", "username", "password", "timeout", "full_return", "user", "key")
 )
 
 
 @dataclass(frozen=True)
 class Call:
-    """One entry. ``selection``: of the targets, None for a runner function; ``full``: with retcode and JID.
+    """One entry. ``selection``: the targets, None for a runner function; ``full``: returns have retcode and JID.
 
     ``timeout``: seconds; ``returners``: names.
     """
@@ -52,15 +52,15 @@ class Call:
 
 
 def call_of(entry: Mapping[str, Any], clients: tuple[str, ...]) -> Call:
-    """The call of an entry. Raises Refused with the status 400 for one that cannot be understood."""
+    """The call of an entry. Raises Refused with the status 400 for an invalid entry."""
     client = entry.get("client")
     if client in ("wheel", "wheel_async"):
-        raise Refused(400, "targets have no keys of Salt: there is no client wheel")
+        raise Refused(400, "there is no client wheel: targets have no keys of Salt")
     if client not in clients:
         raise Refused(400, f"Invalid client specified: '{client}'; there are: {', '.join(clients)}")
     fun = entry.get("fun")
     if not isinstance(fun, str) or fun.count(".") < 1 or len(fun) > 200:
-        raise Refused(400, "fun is the name of one function: MODULE.FUNCTION")
+        raise Refused(400, "fun must be the name of one function: MODULE.FUNCTION")
     if entry.get("raw_shell"):
         raise Refused(400, "Raw shell option not allowed.")
     if client in ("runner", "runner_async"):
@@ -74,15 +74,15 @@ def _local(client: str, fun: str, entry: Mapping[str, Any]) -> Call:
     if isinstance(tgt, list):
         tgt, tgt_type = ",".join(map(str, tgt)), "list"
     if not isinstance(tgt, str) or not tgt:
-        raise Refused(400, "tgt selects the targets: a text, or a list of ids")
+        raise Refused(400, "tgt must be a text, or a list of ids")
     if tgt_type not in _TYPES:
-        raise Refused(400, f"tgt_type {tgt_type!r:.40} is not known; there are: {', '.join(_TYPES)}")
+        raise Refused(400, f"tgt_type {tgt_type!r:.40} is unknown; there are: {', '.join(_TYPES)}")
     subset = _number(entry, "subset") or _number(entry, "sub")
     if client == "local_subset":
         subset = subset or 3
     delimiter = entry.get("delimiter") or ":"
     if not isinstance(delimiter, str):
-        raise Refused(400, "delimiter is a text")
+        raise Refused(400, "delimiter must be a text")
     return Call(
         client,
         fun,
@@ -97,17 +97,17 @@ def _local(client: str, fun: str, entry: Mapping[str, Any]) -> Call:
 
 
 def _runner(client: str, fun: str, entry: Mapping[str, Any]) -> Call:
-    """A runner function: its arguments are ``arg``, ``kwarg``, and all other keys of the entry, as in Salt."""
+    """The call of a runner function; ``arg``, ``kwarg`` and all other keys of the entry are arguments, as in Salt."""
     args, kwargs = _arguments(entry, as_yaml=True)
-    kwargs.update({key: value for key, value in entry.items() if key not in _OF_ENTRY})
+    kwargs.update({key: value for key, value in entry.items() if key not in _NOT_ARGUMENTS})
     return Call(client, fun, args, kwargs, None, bool(entry.get("full_return")), _number(entry, "timeout"))
 
 
 def _arguments(entry: Mapping[str, Any], *, as_yaml: bool) -> tuple[list[Any], dict[str, Any]]:
-    """Positional and keyword arguments; texts ``KEY=VALUE`` are keywords. ``as_yaml``: the other texts are YAML."""
+    """Positional and keyword arguments. Texts ``KEY=VALUE`` are keyword arguments; ``as_yaml``: others are YAML."""
     given, more = entry.get("arg"), entry.get("kwarg")
     if more is not None and not isinstance(more, Mapping):
-        raise Refused(400, "kwarg is a mapping")
+        raise Refused(400, "kwarg must be a mapping")
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for each in given if isinstance(given, list) else [] if given is None else [given]:
@@ -133,16 +133,16 @@ def _number(entry: Mapping[str, Any], name: str) -> float | None:
     except (TypeError, ValueError):
         number = 0.0
     if isinstance(value, bool) or not 0 < number < 1e9:
-        raise Refused(400, f"{name} is a number, not {value!r:.40}")
+        raise Refused(400, f"{name} must be a number, not {value!r:.40}")
     return number
 
 
 def _batch(value: Any, client: str) -> str | None:
-    """The size of batches: a number or a percentage; ``local_batch`` has one. Salt: ``batch``, 10% there."""
+    """The size of batches: a number or a percentage. The default of ``local_batch`` is 10%, as in Salt."""
     if value in (None, ""):
         return "10%" if client == "local_batch" else None
     text = str(value)
     digits = text.removesuffix("%")
     if not digits.isascii() or not digits.isdigit() or int(digits) < 1:
-        raise Refused(400, f"batch is a number or a percentage, not {text!r:.40}")
+        raise Refused(400, f"batch must be a number or a percentage, not {text!r:.40}")
     return text

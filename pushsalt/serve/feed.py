@@ -1,7 +1,7 @@
-"""Events of the journal as server-sent events, as they come. Salt: ``/events``.
+"""Streams events of the journal as server-sent events. Salt: ``/events``.
 
-The number of an event in the journal is its ``id`` there: a client that connects again sends the last one that it has
-got (``Last-Event-ID``, as browsers do), and misses none that the journal still has.
+The ``id`` of an event in the stream is its number in the journal. A client that connects again sends the last id that
+it has received (``Last-Event-ID``; browsers do so), and gets all later events that are still in the journal.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Seconds between two looks at the journal, and between two comments that keep the connection.
-_LOOK: Final = 0.2
+#: Seconds between two queries of the journal, and between two comments that keep the connection open.
+_INTERVAL: Final = 0.2
 _ALIVE: Final = 15.0
-#: Number of events that are read at once.
-_MANY: Final = 200
-#: The first line: milliseconds after which a client connects again. Salt: the same.
+#: Maximum number of events that are read at once.
+_BATCH: Final = 200
+#: The first line: milliseconds after which a client connects again, as in Salt.
 BEGIN: Final = "retry: 400\n"
 _JID: Final = re.compile(r"salt/(?:job|run)/([0-9]{20})/")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
@@ -37,18 +37,18 @@ class Feed:
     """The streams of one journal."""
 
     def __init__(self, journal: Journal, most: int) -> None:
-        """``most``: streams at a time."""
+        """``most``: maximum number of concurrent streams."""
         self._journal = journal
         self._most = most
         self._streams = 0
         self._stop = asyncio.Event()
         self._last = 0
-        self._looked = 0.0
-        self._looking = asyncio.Lock()
+        self._queried = 0.0
+        self._querying = asyncio.Lock()
 
     @property
     def count(self) -> int:
-        """Streams that are open."""
+        """Number of open streams."""
         return self._streams
 
     def stop(self) -> None:
@@ -56,9 +56,9 @@ class Feed:
         self._stop.set()
 
     def begin(self, after: int | None) -> int:
-        """The number before the first event of a new stream: ``after``, or that of the newest one. Raises Refused."""
+        """The number of the event after which a new stream begins: ``after``, or the newest one. Raises Refused."""
         if self._streams >= self._most:
-            raise Refused(503, f"{self._most} clients follow the events", {"Retry-After": "10"})
+            raise Refused(503, f"{self._most} clients already follow the events", {"Retry-After": "10"})
         try:
             last = self._journal.last()
         except (OSError, sqlite3.Error) as exc:
@@ -68,54 +68,54 @@ class Feed:
     async def stream(
         self, number: int, may_see: Callable[[Event], bool], is_valid: Callable[[], bool]
     ) -> AsyncIterator[str]:
-        """The text of a stream, from the event after ``number`` on, until ``is_valid`` says that the login ended."""
+        """The text of a stream with the events after ``number``, until ``is_valid`` returns False."""
         self._streams += 1
         try:
             yield BEGIN + "\n"
-            said = time.monotonic()
+            sent = time.monotonic()
             while not self._stop.is_set() and is_valid():
                 events = await self._after(number)
                 if events:
                     number = events[-1].number
                     text = "".join(text_of(event) for event in events if may_see(event))
                     if text:
-                        said = time.monotonic()
+                        sent = time.monotonic()
                         yield text
-                elif time.monotonic() - said > _ALIVE:
-                    said = time.monotonic()
-                    yield ": nothing new\n\n"
+                elif time.monotonic() - sent > _ALIVE:
+                    sent = time.monotonic()
+                    yield ": no new events\n\n"
                 else:
                     await self._pause()
         finally:
             self._streams -= 1
 
     async def _after(self, number: int) -> list[Event]:
-        """The next events; all streams together look for new ones a few times a second."""
+        """The next events. The journal is queried a few times a second for all streams together."""
         try:
-            async with self._looking:
-                if time.monotonic() - self._looked >= _LOOK:
+            async with self._querying:
+                if time.monotonic() - self._queried >= _INTERVAL:
                     self._last = await asyncio.to_thread(self._journal.last)
-                    self._looked = time.monotonic()
-            return await asyncio.to_thread(self._journal.after, number, _MANY) if self._last > number else []
+                    self._queried = time.monotonic()
+            return await asyncio.to_thread(self._journal.after, number, _BATCH) if self._last > number else []
         except (OSError, sqlite3.Error) as exc:
             log.error("%s: %s", self._journal.path, exc)
             return []
 
     async def _pause(self) -> None:
         try:
-            await asyncio.wait_for(self._stop.wait(), _LOOK)
+            await asyncio.wait_for(self._stop.wait(), _INTERVAL)
         except asyncio.TimeoutError:
             return
 
 
 def jid_of(event: Event) -> str:
     """The JID of the job that an event is about; empty for other events."""
-    found = _JID.match(event.tag)
-    return found[1] if found else ""
+    match = _JID.match(event.tag)
+    return match[1] if match else ""
 
 
 def text_of(event: Event) -> str:
-    """An event in the format of a stream. Salt: ``tag`` and ``data``, with ``_stamp`` in its data."""
+    """An event in the format of the stream: as in Salt, ``tag`` and ``data``, which contains ``_stamp``."""
     data = {"tag": event.tag, "id": event.id, "data": {**event.data, "_stamp": event.time}}
     return f"id: {event.number}\ntag: {_CONTROL.sub('?', event.tag)}\ndata: {json.dumps(data)}\n\n"
 

@@ -1,4 +1,4 @@
-"""Runs lowstate: each entry is permitted before any is run. Salt: ``LowDataAdapter.exec_lowstate``."""
+"""Runs lowstate, after the permission of every entry was checked. Salt: ``LowDataAdapter.exec_lowstate``."""
 
 from __future__ import annotations
 
@@ -23,20 +23,23 @@ if TYPE_CHECKING:
 
 
 async def run(service: Service, entries: Sequence[Mapping[str, Any]], who: WhoIs, client: str = "") -> list[Any]:
-    """The returns of the entries. ``who``: gives the account of an entry; ``client``: that of all. Raises Refused."""
+    """The returns of the entries. ``who`` returns the account of an entry; ``client`` overrides theirs.
+
+    Raises Refused.
+    """
     calls = []
     for entry in entries:
         account = await who(entry)
         call = call_of({**entry, "client": client} if client else entry, service.settings.clients)
         calls.append((call, service.permit(account, call), account))
-    found: list[Any] = []
+    returns: list[Any] = []
     for call, ids, account in calls:
         service.counts.jobs += 1
         try:
-            found += await _run(service, call, ids, account)
+            returns += await _run(service, call, ids, account)
         except CommandError as exc:
             raise Refused(400, service.client.redactor().text(str(exc))) from None
-    return found
+    return returns
 
 
 async def _run(service: Service, call: Call, ids: list[str], account: Account) -> list[Any]:
@@ -54,8 +57,8 @@ async def _run(service: Service, call: Call, ids: list[str], account: Account) -
 
 def _full(result: TargetReturn, jid: str) -> dict[str, Any]:
     """A return with ``full_return``. Salt: ``get_iter_returns``."""
-    found = {"ret": result.ret, "retcode": retcode_of(result), "jid": jid}
-    return {**found, "out": "highstate"} if result.shape == "states" else found
+    full = {"ret": result.ret, "retcode": retcode_of(result), "jid": jid}
+    return {**full, "out": "highstate"} if result.shape == "states" else full
 
 
 async def _runner(service: Service, call: Call, account: Account) -> Any:
@@ -65,11 +68,11 @@ async def _runner(service: Service, call: Call, account: Account) -> Any:
         return {"tag": tag, "jid": jid}
     seconds = call.timeout or service.settings.runner
     try:
-        found = await asyncio.wait_for(asyncio.shield(task), seconds)
+        result = await asyncio.wait_for(asyncio.shield(task), seconds)
     except asyncio.TimeoutError:
         raise Refused(504, f"RunnerClient job '{jid}' timed out") from None
     if not call.full:
-        return found["return"]
+        return result["return"]
     args = service.client.redactor().data(call.args)
     more = {"fun": f"runner.{call.fun}", "jid": jid, "user": account.name, "fun_args": args}
-    return {"tag": f"{tag}/ret", "data": {**more, **found}}
+    return {"tag": f"{tag}/ret", "data": {**more, **result}}

@@ -1,8 +1,9 @@
-"""What an account may call: Salt's ``external_auth``. Pure. Salt: ``salt.utils.minions.CkMinions``.
+"""Evaluates permissions of accounts: Salt's ``external_auth``. Salt: ``salt.utils.minions.CkMinions``.
 
-The permissions of an account are a list. A text is a regular expression of functions, for all targets; a text that
-begins with ``@`` is for runner functions (``@runner``, ``@jobs``) or for keys (``@wheel``). A mapping has a compound
-expression of targets (or ``@runner`` …) and the functions there, which may have conditions for their arguments:
+The permissions of an account are a list. A text is a regular expression for functions, which are permitted on all
+targets; a text that begins with ``@`` permits runner functions (``@runner``, ``@jobs``) or functions for keys
+(``@wheel``). A mapping has a compound expression for targets (or ``@runner`` …) and the functions that are permitted on
+them, which may have conditions for their arguments:
 
     external_auth:
       file:
@@ -17,19 +18,19 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-#: Functions that everybody with an account may call on any target. Salt: ``publish`` of the master.
+#: The function that every account may call on all targets. Salt: ``publish`` of the master.
 ALWAYS: Final = "saltutil.find_job"
-#: Gives the ids of a compound expression.
+#: Returns the ids that a compound expression matches.
 Select = Callable[[str], Collection[str]]
 
 
 def of_account(provider: Mapping[str, Any], name: str, *, permissive: bool = False) -> list[Any]:
-    """The permissions of an account in the configuration of its eauth module; empty: it may do nothing.
+    """The permissions of an account in the configuration of its eauth module; empty if it has none.
 
-    Names are globs or regular expressions. ``*`` counts for accounts that no other name matches, and with
-    ``permissive`` for all. Salt matches the other way round: there, an account ``*`` would have everybody's.
+    Names are globs or regular expressions. ``*`` applies to accounts that no other name matches, with ``permissive`` to
+    all. Salt uses the name of the account as the pattern: an account ``*`` would have the permissions of all.
     """
-    found: list[Any] = []
+    granted: list[Any] = []
     is_named = False
     for pattern, permissions in provider.items():
         pattern = str(pattern)
@@ -37,18 +38,18 @@ def of_account(provider: Mapping[str, Any], name: str, *, permissive: bool = Fal
             continue
         if _is_name(pattern, name):
             is_named = True
-            found += _as_list(permissions)
+            granted += _as_list(permissions)
     if not permissive and not is_named:
-        found += _as_list(provider.get("*"))
-    return found
+        granted += _as_list(provider.get("*"))
+    return granted
 
 
 def shown(provider: Mapping[str, Any], name: str) -> list[Any]:
-    """The permissions of an account as a login shows them. Salt: ``salt.netapi.sorted_permissions``."""
-    found = [*_as_list(provider.get(name)), *(_as_list(provider.get("*")) if name != "*" else [])]
-    texts = sorted({each for each in found if isinstance(each, str)})
+    """The permissions of an account for the answer to a login. Salt: ``salt.netapi.sorted_permissions``."""
+    granted = [*_as_list(provider.get(name)), *(_as_list(provider.get("*")) if name != "*" else [])]
+    texts = sorted({each for each in granted if isinstance(each, str)})
     others: list[Any] = []
-    for each in found:
+    for each in granted:
         if not isinstance(each, str) and each not in others:
             others.append(each)
     return [*texts, *sorted(others, key=repr)]
@@ -62,7 +63,10 @@ def may_call(
     ids: Collection[str],
     of: Select,
 ) -> bool:
-    """Whether an execution function may be called on all of these ids. Salt: ``auth_check``."""
+    """Whether an execution function may be called on all of these ids. ``of`` evaluates expressions for targets.
+
+    Salt: ``auth_check``.
+    """
     if fun == ALWAYS:
         return True
     for each in permissions:
@@ -81,7 +85,7 @@ def may_call(
 def may_run(
     permissions: Sequence[Any], fun: str, args: Sequence[Any], kwargs: Mapping[str, Any], form: str = "runner"
 ) -> bool:
-    """Whether a function of the controller may be called; ``form``: runner, wheel. Salt: ``spec_check``."""
+    """Whether a function of the controller may be called. ``form``: runner or wheel. Salt: ``spec_check``."""
     module, dot, name = fun.partition(".")
     if not dot or not name or "." in name:
         return False
@@ -113,13 +117,13 @@ def _is_permitted(functions: Any, fun: str, args: Sequence[Any], kwargs: Mapping
             return True
         if isinstance(each, Mapping) and len(each) == 1:
             [(name, conditions)] = each.items()
-            if _matches(name, fun) and any(_has(one, args, kwargs) for one in _as_list(conditions)):
+            if _matches(name, fun) and any(_meets(one, args, kwargs) for one in _as_list(conditions)):
                 return True
     return False
 
 
-def _has(condition: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Whether arguments meet a condition: ``args`` and ``kwargs`` by regular expressions; an empty one is any value."""
+def _meets(condition: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether arguments meet a condition: regular expressions ``args`` and ``kwargs``, None for any value."""
     if not isinstance(condition, Mapping):
         return False
     for at, wanted in enumerate(condition.get("args") or ()):
@@ -132,7 +136,7 @@ def _has(condition: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool
 
 
 def _matches(pattern: Any, text: str) -> bool:
-    """Whether a regular expression matches the begin of a text, as in Salt; an invalid one matches nothing."""
+    """Whether a regular expression matches the beginning of a text, as in Salt; an invalid one matches nothing."""
     try:
         return re.match(str(pattern), text) is not None
     except re.error:

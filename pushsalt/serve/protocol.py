@@ -1,7 +1,7 @@
-"""HTTP connections that are closed when the client is too slow, in addition to the timeouts of uvicorn.
+"""HTTP connections with time limits for slow clients, in addition to the timeouts of uvicorn.
 
 uvicorn closes connections that are idle between two requests. This protocol also limits the time until the head of a
-request is complete, and the time for which a client does not read what is sent to it. ``bodies`` limits that of bodies.
+request is complete, and the time for which a client does not read. ``bodies`` limits the time of bodies.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any, Final
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-#: Seconds from the first byte of a request (or the connection) until its head is complete.
+#: Time limit in seconds from the first byte of a request, or from the connection, until its head is complete.
 HEAD: Final = 10.0
-#: Seconds for which a client may not read.
+#: Seconds without reading after which the connection is closed.
 READ: Final = 30.0
-#: Bytes of a head.
+#: Maximum bytes of a head.
 HEAD_SIZE: Final = 32768
 
 

@@ -1,4 +1,4 @@
-"""Runs calls as jobs of an account, and knows which account has begun which job."""
+"""Runs calls as jobs of accounts, and remembers which account has started which job."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Runner functions at a time; each needs a thread, and may need more for what it calls.
+#: Maximum number of concurrent runner functions; each needs a thread, and may need more for its calls.
 _RUNNERS: Final = 16
-#: JIDs whose accounts are remembered.
+#: Maximum number of JIDs whose accounts are remembered.
 _REMEMBERED: Final = 20_000
 
 Result = TypeVar("Result")
@@ -37,7 +37,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Begun:
-    """A job that has begun: its ids, and the task whose result is its returns."""
+    """A job that has started: its ids, and the task whose result is its returns."""
 
     jid: str
     ids: list[str]
@@ -45,10 +45,10 @@ class Begun:
 
 
 class Running:
-    """The jobs of one project that are under way."""
+    """The running jobs of one project."""
 
     def __init__(self, client: Client, options: JobOptions, most: int) -> None:
-        """``most``: jobs at a time."""
+        """``most``: maximum number of concurrent jobs."""
         self._client = client
         self.options = options
         self._most = most
@@ -60,11 +60,11 @@ class Running:
 
     @property
     def count(self) -> int:
-        """Jobs that are under way."""
+        """Number of running jobs."""
         return len(self._tasks)
 
     async def local(self, call: Call, ids: Collection[str], account: Account) -> Begun | None:
-        """Begin a job on these ids; None if there are none. Raises CommandError for one that cannot begin."""
+        """Start a job on these ids; None if there are none. Raises CommandError if it cannot be started."""
         assert call.selection is not None
         if not ids:
             return None
@@ -79,10 +79,10 @@ class Running:
 
         async def run() -> dict[str, TargetReturn]:
             assert call.selection is not None
-            redactor, found = client.project.redactor, {}
+            redactor, returns = client.project.redactor, {}
             async for result in client.stream_job(call.selection, job):
-                found[result.id] = redacted(result, redactor)
-            return found
+                returns[result.id] = redacted(result, redactor)
+            return returns
 
         _remember(self._owners, jid, account)
         task = self._start(client, run(), account)
@@ -95,31 +95,31 @@ class Running:
         return Begun(jid, sorted(ids), task)
 
     def runner(self, call: Call, account: Account) -> tuple[str, asyncio.Task[dict[str, Any]]]:
-        """Begin a runner function: its JID, and the task whose result is ``return`` and ``success``."""
+        """Start a runner function; returns its JID, and the task whose result has ``return`` and ``success``."""
         client, jid = self._client.within(), self._client.new_jid()
 
         async def run() -> dict[str, Any]:
             async with self._runners:
                 try:
-                    found = await runnercalls.call(client, self.options, call.fun, call.args, call.kwargs, jid)
-                except PushsaltError as exc:  # as in Salt, the return says so
+                    answer = await runnercalls.call(client, self.options, call.fun, call.args, call.kwargs, jid)
+                except PushsaltError as exc:  # as in Salt, the return has the error
                     hint = f"; {exc.hint}" if isinstance(exc, FunctionError) and exc.kind == "unknown_function" else ""
                     text = f"Exception occurred in runner {call.fun}: {exc.message}{hint}"
-                    found = {"return": text, "success": False}
-            return {**found, "return": client.redactor().data(found["return"])}
+                    answer = {"return": text, "success": False}
+            return {**answer, "return": client.redactor().data(answer["return"])}
 
         _remember(self._owners, jid, account)
         return jid, self._start(client, run(), account)
 
     def owner(self, jid: str) -> Account | None:
-        """The account that has begun a job here; None for other jobs and unknown ones."""
+        """The account that has started a job by this service; None for other and unknown jobs."""
         if jid not in self._owners and jid not in self._others:
-            found = self._recorded(jid)
-            _remember(self._others if found is None else self._owners, jid, found)
+            account = self._recorded(jid)
+            _remember(self._others if account is None else self._owners, jid, account)
         return self._owners.get(jid)
 
     async def finish(self, seconds: float) -> None:
-        """Begin no more jobs and wait so long for those that run, then stop them: states that are under way end."""
+        """Start no more jobs; after ``seconds`` stop those that run (running states are completed), later end them."""
         self._is_closed = True
         for stop in (None, lambda client: client.stop(EXIT_INTERRUPTED, gently=True), lambda client: client.stop()):
             if not self._tasks:
@@ -139,7 +139,7 @@ class Running:
     def _start(self, client: Client, work: Coroutine[Any, Any, Result], account: Account) -> asyncio.Task[Result]:
         if self._is_closed or len(self._tasks) >= self._most:
             work.close()
-            text = "the server ends" if self._is_closed else f"{self._most} jobs are under way"
+            text = "the server is being stopped" if self._is_closed else f"{self._most} jobs are running"
             raise Refused(503, text, {"Retry-After": "5"})
         with on_behalf_of(account):
             task = asyncio.create_task(work)
@@ -156,7 +156,7 @@ class Running:
             log.error("a job has failed: %s: %s", type(exc).__name__, exc, exc_info=exc)
 
     def _recorded(self, jid: str) -> Account | None:
-        """The account of a job of the record, which an earlier process has begun."""
+        """The account of a recorded job, which an earlier process has started."""
         try:
             job = self._client.jobs.get(jid)
         except JobError:
@@ -165,7 +165,7 @@ class Running:
         return Account(job.user, str(eauth)) if eauth else None
 
 
-def _remember(known: OrderedDict[str, Account | None], jid: str, account: Account | None) -> None:
-    known[jid] = account
-    while len(known) > _REMEMBERED:
-        known.popitem(last=False)
+def _remember(accounts: OrderedDict[str, Account | None], jid: str, account: Account | None) -> None:
+    accounts[jid] = account
+    while len(accounts) > _REMEMBERED:
+        accounts.popitem(last=False)

@@ -1,4 +1,4 @@
-"""Listens, until it is stopped: the requests and jobs that are under way then have some time to end."""
+"""Runs the HTTP server until it is stopped; running requests and jobs then have some time to end."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Seconds after a stop for jobs to end, then for the states that are under way, then for what is left.
+#: Seconds after a stop until running jobs are stopped, then until running states are ended, then until the exit.
 GRACE: Final = 10.0
-#: Seconds between two looks whether git remotes are due.
+#: Seconds between two checks whether git remotes are due.
 _PREPARE: Final = 30.0
-#: Threads: runner functions wait in them for others.
+#: Number of threads; runner functions wait in them for other jobs.
 _THREADS: Final = 64
 
 
 class _Server(uvicorn.Server):
-    """Signals are those of the command."""
+    """Leaves the handling of signals to the command."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -64,7 +64,7 @@ async def serve(service: Service, stop: asyncio.Event, say: Callable[[str], None
         h11_max_incomplete_event_size=HEAD_SIZE,
     )
     config.load()
-    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # what clients do wrong is no warning
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # errors of clients are not reported
     if context is not None:
         config.ssl = context
     server = _Server(config)
@@ -86,7 +86,7 @@ async def serve(service: Service, stop: asyncio.Event, say: Callable[[str], None
 
 
 async def _prepare(service: Service, stop: asyncio.Event) -> None:
-    """Update the git remotes whose interval has passed, so that jobs need not fetch them."""
+    """Fetch the git remotes that are due, so that jobs need not do it."""
     while not stop.is_set():
         await asyncio.sleep(_PREPARE)
         try:
@@ -97,12 +97,12 @@ async def _prepare(service: Service, stop: asyncio.Event) -> None:
 
 def _socket(settings: Settings) -> socket.socket:
     try:
-        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        family, kind, protocol, _, address = found[0]
+        addresses = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = addresses[0]
         listening = socket.socket(family, kind, protocol)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
-        listening.listen(1024)  # from here on, no client is refused
+        listening.listen(1024)  # from now on, clients can connect
     except OSError as exc:
         text = exc.strerror or str(exc)
         raise CommandError(f"{settings.url}: {text}", "name another address with --listen") from None
@@ -121,7 +121,7 @@ def _context(settings: Settings) -> ssl.SSLContext | None:
         refuse_open(key, secret=True)
         if chain is not None:
             path = chain
-            context.load_verify_locations(chain)  # sent behind the certificate
+            context.load_verify_locations(chain)  # sent after the certificate
         path = crt
         context.load_cert_chain(crt, key, _no_passphrase)
     except (OSError, ValueError) as exc:  # ssl.SSLError is an OSError
@@ -131,4 +131,4 @@ def _context(settings: Settings) -> ssl.SSLContext | None:
 
 
 def _no_passphrase() -> str:
-    raise ValueError("the key has a passphrase; it is needed without one")
+    raise ValueError("the key has a passphrase: remove it")

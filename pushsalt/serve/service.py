@@ -1,4 +1,4 @@
-"""What all requests of one ``pushsalt serve`` share, and what an account may do with it."""
+"""The state that all requests of one ``pushsalt serve`` share: accounts, tokens, permissions, running jobs."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Passwords that are compared at a time: hashes of bcrypt take long.
-_COMPARED: Final = 2
-#: Longest token that is looked up.
-_LONGEST: Final = 200
-#: The runner functions whose permission lets an account see jobs and events of others.
+#: Maximum number of concurrent comparisons of passwords: bcrypt is slow.
+_COMPARISONS: Final = 2
+#: Maximum characters of a token that is looked up.
+_TOKEN_LENGTH: Final = 200
+#: An account with permission for these runner functions may see the jobs and events of others.
 LIST_JOBS: Final = "jobs.list_jobs"
 LIST_JOB: Final = "jobs.list_job"
 EVENTS: Final = "state.event"
@@ -42,7 +42,7 @@ EVENTS: Final = "state.event"
 
 @dataclass(frozen=True)
 class Login:
-    """A request of a valid token."""
+    """A valid token: its account, and seconds since 1970."""
 
     account: Account
     token: str
@@ -84,12 +84,12 @@ class Service:
         self.feed = Feed(journal, settings.parallel)
         self.attempts = Attempts()
         self.counts = Counts()
-        self._comparing = asyncio.Semaphore(_COMPARED)
+        self._comparing = asyncio.Semaphore(_COMPARISONS)
 
-    # who -------------------------------------------------------------------------------------------------------------
+    # authentication ---------------------------------------------------------------------------------------------------
 
     async def authenticate(self, creds: dict[str, Any], address: str) -> Account:
-        """The account of these credentials: ``username``, ``password``, ``eauth``. Raises Refused."""
+        """The account of these credentials (``username``, ``password``, ``eauth``). Raises Refused."""
         name, password, eauth = (creds.get(key) for key in ("username", "password", "eauth"))
         wrong = Refused(401, "Could not authenticate using provided credentials")
         if not isinstance(name, str) or not isinstance(password, str) or not isinstance(eauth, str):
@@ -104,7 +104,7 @@ class Service:
                     self.attempts.succeeded(address, name)
                     return Account(name, eauth)
         self.counts.failed_logins += 1
-        log.warning("a login has failed: %.80r of %.20r, from %s", name, eauth, address)
+        log.warning("failed login: account %.80r of %.20r, from %s", name, eauth, address)
         raise wrong
 
     def may_come_from(self, name: str, address: str) -> bool:
@@ -114,18 +114,18 @@ class Service:
         return address in allowed or "*" in allowed
 
     def login(self, token: str | None) -> Login | None:
-        """The login of a token; None if it is none, has expired, or its account has no permissions any more."""
-        if not token or len(token) > _LONGEST:
+        """The login of a token; None if it is unknown, has expired, or its account no longer has permissions."""
+        if not token or len(token) > _TOKEN_LENGTH:
             return None
-        found = self.tokens.get(token)
-        if found is None or not self.accounts.permissions(found.eauth, found.name):
+        stored = self.tokens.get(token)
+        if stored is None or not self.accounts.permissions(stored.eauth, stored.name):
             return None
-        return Login(Account(found.name, found.eauth), token, found.start, found.expire)
+        return Login(Account(stored.name, stored.eauth), token, stored.start, stored.expire)
 
-    # what ------------------------------------------------------------------------------------------------------------
+    # permissions ------------------------------------------------------------------------------------------------------
 
     def permissions(self, account: Account) -> list[Any]:
-        """The permissions of an account, as the configuration has them."""
+        """The permissions of an account in the configuration."""
         return self.accounts.permissions(account.eauth, account.name)
 
     def may_run(self, account: Account, fun: str, args: Any = (), kwargs: Any = None, form: str = "runner") -> bool:
@@ -133,7 +133,7 @@ class Service:
         return permissions.may_run(self.permissions(account), fun, args, kwargs or {}, form)
 
     def permit(self, account: Account, call: Call) -> list[str]:
-        """The ids on which the account may make a call, all that are selected; none for a runner. Raises Refused."""
+        """The ids that a call selects; none for a runner function. Raises Refused if it is not permitted."""
         if call.selection is None:
             if not self.may_run(account, call.fun, call.args, call.kwargs):
                 raise denied()
@@ -144,7 +144,7 @@ class Service:
         return ids
 
     def ids(self, selection: Selection) -> list[str]:
-        """The selected ids. Raises Refused for an expression that is wrong."""
+        """The selected ids. Raises Refused for an invalid expression."""
         try:
             return self.client.target(selection)
         except NoTargetError:
@@ -153,7 +153,7 @@ class Service:
             raise Refused(400, exc.message) from None
 
     def owns(self, account: Account, jid: str) -> bool:
-        """Whether the account has begun a job."""
+        """Whether the account has started a job."""
         owner = self.running.owner(jid)
         return (
             owner is not None
@@ -162,7 +162,7 @@ class Service:
         )
 
     def _matching(self, expression: str) -> Collection[str]:
-        """The ids of a compound expression of the permissions; one that is wrong has none."""
+        """The ids that a compound expression of the permissions matches; none for an invalid one."""
         try:
             return self.client.target(Selection(expression, "compound"))
         except CommandError:

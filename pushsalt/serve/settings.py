@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: The clients of lowstate that there are. Salt: ``salt.netapi.CLIENTS``.
+#: The supported clients of lowstate. Salt: ``salt.netapi.CLIENTS``.
 CLIENTS: Final = ("local", "local_async", "local_batch", "local_subset", "runner", "runner_async")
-#: Characters that the name of an account cannot have: those of globs and of Salt's groups, and control characters.
+#: Characters that a name of an account must not have: those of globs and of Salt's groups, and control characters.
 FORBIDDEN: Final = frozenset("*?[]%^:/\\\"' ") | {chr(code) for code in (*range(32), 127)}
-#: Characters of a secret of webhooks, at least.
-_SHORTEST: Final = 16
+#: Minimum characters of a secret of webhooks.
+_SECRET_LENGTH: Final = 16
 _HINT: Final = "see docs/serve.md"
 _HOST: Final = "127.0.0.1"
 _PORT: Final = 8000
-#: Salt's words that have an effect here.
-_WORDS: Final = frozenset(
+#: The supported options of Salt.
+_OPTIONS: Final = frozenset(
     (
         "host",
         "port",
@@ -43,15 +43,16 @@ _WORDS: Final = frozenset(
         "api_acl",
     )
 )
-_TURNED_OFF: Final = ("webhook_disable_auth", "stats_disable_auth")
+_INSECURE: Final = ("webhook_disable_auth", "stats_disable_auth")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """``certificate``: files of the certificate, its key and its chain; None is plain HTTP, for loopback only.
+    """``certificate``: files of the certificate, its key and its chain; None for plain HTTP, on loopback only.
 
-    ``body``: bytes of a request; ``parallel``: requests and jobs at a time; ``secrets``: of signed webhooks, by glob of
-    their paths; ``addresses``: clients that may connect at all; ``acl``: addresses by account.
+    ``body``: maximum bytes of a body; ``parallel``: maximum number of concurrent requests, and of jobs; ``secrets``:
+    those of signed webhooks, by globs for their paths; ``addresses``: clients that may connect, all if it is empty;
+    ``acl``: addresses by account.
     """
 
     host: str = _HOST
@@ -64,13 +65,13 @@ class Settings:
     addresses: tuple[str, ...] = ()
     acl: Mapping[str, Any] = field(default_factory=dict)
     clients: tuple[str, ...] = CLIENTS
-    #: seconds: of a token, and of a runner function
+    #: seconds: lifetime of a token, and time limit of a runner function
     expire: int = 43200
     runner: float = 300.0
 
     @property
     def url(self) -> str:
-        """The address for people and clients."""
+        """The URL of the service."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'https' if self.certificate else 'http'}://{host}:{self.port}/"
 
@@ -79,16 +80,16 @@ def load(config: Config, listen: str | None = None) -> Settings:
     """The settings of a configuration. ``listen``: the address of the command line. Raises ConfigError, UsageError."""
     given, opts = config.opts["rest_cherrypy"] or {}, config.opts
     folder = config.path.parent if config.path else Path.cwd()
-    for name in sorted(set(map(str, given)) - _WORDS):
+    for name in sorted(set(map(str, given)) - _OPTIONS):
         log.warning("rest_cherrypy: %s has no effect: %s", name, _HINT)
-    if any(given.get(name) for name in _TURNED_OFF):
-        hint = "webhook_secret lets programs sign what they send; " + _HINT
-        raise ConfigError("rest_cherrypy: nobody is let in without a token or a signature", hint)
+    if any(given.get(name) for name in _INSECURE):
+        hint = "programs can sign requests to webhooks: webhook_secret; " + _HINT
+        raise ConfigError("rest_cherrypy: requests without a token or a signature cannot be allowed", hint)
     host, port = address(listen) if listen else (str(given.get("host", _HOST)), _number(given, "port", _PORT, 0, 65535))
     certificate = _certificate(given, folder)
     if certificate is None and not is_loopback(host):
         hint = "set ssl_crt and ssl_key of rest_cherrypy, or listen on 127.0.0.1 behind a proxy that has a certificate"
-        raise ConfigError(f"{host} is reachable by others: passwords and tokens are not sent there without TLS", hint)
+        raise ConfigError(f"{host} is reachable by others, so passwords and tokens need TLS", hint)
     return Settings(
         host=host,
         port=port,
@@ -106,15 +107,15 @@ def load(config: Config, listen: str | None = None) -> Settings:
 
 
 def address(text: str) -> tuple[str, int]:
-    """Host and port of ``HOST:PORT`` or ``:PORT`` (this machine alone). Raises UsageError."""
+    """Host and port of ``HOST:PORT``, or of ``:PORT`` (loopback). Raises UsageError."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535 or "/" in text:
-        raise UsageError(f"--listen: {text!r} is no address", "for example 127.0.0.1:8000, or :8000")
+        raise UsageError(f"--listen: {text!r} is not an address", "for example 127.0.0.1:8000, or :8000")
     return host.removeprefix("[").removesuffix("]") or _HOST, int(port)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only programs of this machine reach an address."""
+    """Whether an address can only be reached from this machine."""
     if host == "localhost":
         return True
     try:
@@ -130,7 +131,7 @@ def _certificate(given: Mapping[str, Any], folder: Path) -> tuple[Path, Path, Pa
     if not names[0] and not names[1]:
         return None
     if not names[0] or not names[1]:
-        raise ConfigError("rest_cherrypy: ssl_crt and ssl_key belong together", _HINT)
+        raise ConfigError("rest_cherrypy: ssl_crt and ssl_key must be set together", _HINT)
     crt, key, chain = (folder / str(name) if name else None for name in names)
     assert crt is not None
     assert key is not None
@@ -140,28 +141,28 @@ def _certificate(given: Mapping[str, Any], folder: Path) -> tuple[Path, Path, Pa
 def _number(given: Mapping[str, Any], name: str, default: int, least: int, most: int) -> int:
     value = given.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ConfigError(f"rest_cherrypy: {name} is a number from {least} to {most}, not {value!r:.40}", _HINT)
+        raise ConfigError(f"rest_cherrypy: {name} must be a number from {least} to {most}, not {value!r:.40}", _HINT)
     return value
 
 
 def _list(given: Mapping[str, Any], name: str) -> list[Any]:
     value = given.get(name) or []
     if not isinstance(value, list):
-        raise ConfigError(f"rest_cherrypy: {name} is a list, not {in_words(value)}", _HINT)
+        raise ConfigError(f"rest_cherrypy: {name} must be a list, not {in_words(value)}", _HINT)
     return value
 
 
 def _secrets(given: Any) -> dict[str, str]:
-    """The secrets of webhooks: one for all, or by globs of paths below the hook."""
+    """The secrets of webhooks by globs for paths below the hook; a single secret is for all paths."""
     if not given:
         return {}
-    found = given if isinstance(given, dict) else {"*": given}
-    for glob, secret in found.items():
+    by_glob = given if isinstance(given, dict) else {"*": given}
+    for glob, secret in by_glob.items():
         if not isinstance(glob, str) or not isinstance(secret, str):
-            raise ConfigError("rest_cherrypy: webhook_secret is a text, or texts by globs of paths", _HINT)
-        if len(secret) < _SHORTEST:
-            raise ConfigError(f"rest_cherrypy: the webhook_secret of {glob!r} is too short", "16 characters or more")
-    return dict(found)
+            raise ConfigError("rest_cherrypy: webhook_secret must be a text, or a map of globs to texts", _HINT)
+        if len(secret) < _SECRET_LENGTH:
+            raise ConfigError(f"rest_cherrypy: the webhook_secret of {glob!r} is too short", "at least 16 characters")
+    return dict(by_glob)
 
 
 def _acl(given: Any) -> dict[str, Any]:
@@ -170,10 +171,10 @@ def _acl(given: Any) -> dict[str, Any]:
     if not users:
         return {}
     if not isinstance(users, dict) or not all(isinstance(addresses, list) for addresses in users.values()):
-        raise ConfigError("rest_cherrypy: api_acl is {users: {NAME: [ADDRESS]}}", _HINT)
+        raise ConfigError("rest_cherrypy: api_acl must be {users: {NAME: [ADDRESS]}}", _HINT)
     return {str(name): [str(one) for one in addresses] for name, addresses in users.items()}
 
 
 def _clients(given: list[Any]) -> tuple[str, ...]:
-    """The clients that are offered: ``netapi_enable_clients``, or all."""
+    """The enabled clients: ``netapi_enable_clients``, or all."""
     return tuple(name for name in CLIENTS if name in given) if given else CLIENTS

@@ -33,8 +33,8 @@
       if (answer.status === 401) return location.reload();
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       for (const id of ["live", "drift", "jobs", "events"]) {
-        const found = page.getElementById(id);
-        if (found) document.getElementById(id).replaceWith(document.adoptNode(found));
+        const section = page.getElementById(id);
+        if (section) document.getElementById(id).replaceWith(document.adoptNode(section));
       }
     } catch {
       state.textContent = "The page could not be refreshed.";
@@ -45,11 +45,11 @@
 
   const source = new EventSource("/events");
   source.onopen = () => {
-    state.textContent = "Events are shown as they come.";
+    state.textContent = "New events are shown.";
     refresh();
   };
   source.onerror = () => {
-    state.textContent = "The connection is interrupted; it is tried again.";
+    state.textContent = "The connection was lost; trying again.";
   };
   source.onmessage = (message) => {
     const event = JSON.parse(message.data);

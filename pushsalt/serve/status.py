@@ -1,7 +1,7 @@
 """The pages for browsers: the login, the status page, and the page of a job, which is its report.
 
-They need no other file and no script: tables are made here. The script of the status page shows events as they come,
-and gets the page again when something has changed. All foreign text is escaped.
+Each page is one file, which also works without its script. The script of the status page shows new events, and loads
+the page again when a job or drift has changed. All foreign text is escaped.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from pushsalt.run.jobstart import Account
     from pushsalt.serve.web import Web
 
-#: Jobs and events on the status page, and jobs that are looked through for those of one account.
+#: Number of jobs and of events on the status page, and of jobs that are searched for those of one account.
 _SHOWN: Final = 50
-_LOOKED: Final = 500
-#: Characters of a value.
-_LONGEST: Final = 300
-_HERE: Final = Path(__file__).parent
+_SEARCHED: Final = 500
+#: Maximum characters of a value.
+_VALUE_LENGTH: Final = 300
+_FOLDER: Final = Path(__file__).parent
 _POLICY: Final = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; img-src data:"
 _STATES: Final = {"running": "changed", "done": "passed", "interrupted": "failed", "lost": "failed"}
 
@@ -56,7 +56,7 @@ class Pages:
         return self._login_page("")
 
     async def log_in(self, request: Request) -> Response:
-        """``POST /login``: a page for browsers that says what was wrong."""
+        """``POST /login``; a browser gets the login page again, with the error."""
         try:
             return await self._web.log_in(request)
         except Refused as exc:
@@ -90,17 +90,17 @@ class Pages:
         jobs = self._service.client.jobs
         job = jobs.get(jid)
         items = [item_of(result, job.fun) for result in jobs.returns(job).values()]
-        there = {item.id for item in items}
-        left = ("not begun", "no return yet") if job.state == "running" else ("no answer", "no return")
-        items += [Item(id, *left, []) for id in job.ids if id not in there]
+        returned = {item.id for item in items}
+        missing = ("not begun", "no return yet") if job.state == "running" else ("no answer", "no return")
+        items += [Item(id, *missing, []) for id in job.ids if id not in returned]
         head = [*about(job.jid, job.tgt, job.start, job.end, job.exit_code), ("User", job.user), ("State", job.state)]
         return "".join(Page(" ".join(["pushsalt", job.fun, *map(str, job.arg)]), head, OUTCOMES, items).pieces())
 
     def _login_page(self, trouble: str, status: int = 200, headers: dict[str, str] | None = None) -> Response:
         options = "".join(f"<option>{_safe(name)}</option>" for name in self._service.accounts.modules)
-        said = f"<p class='failed' role='alert'><span class='word'>{_safe(trouble)}</span></p>" if trouble else ""
+        alert = f"<p class='failed' role='alert'><span class='word'>{_safe(trouble)}</span></p>" if trouble else ""
         body = (
-            f"<header><h1>pushsalt</h1></header>{said}<main><form class='login' method='post' action='/login'>"
+            f"<header><h1>pushsalt</h1></header>{alert}<main><form class='login' method='post' action='/login'>"
             "<label>User name<input name='username' autocomplete='username' required autofocus></label>"
             "<label>Password<input name='password' type='password' autocomplete='current-password' required></label>"
             f"<label>Accounts of<select name='eauth'>{options}</select></label>"
@@ -123,7 +123,7 @@ class Pages:
         return (
             f"<header><h1>pushsalt</h1><dl>{rows}</dl><form class='logout' method='post' action='/logout'>"
             "<button type='submit'>Log out</button><span id='state' class='sub' role='status'></span></form></header>"
-            f"<main>{_section('live', 'Running', self._live(running))}"
+            f"<main>{_section('live', 'Running', _live(running))}"
             f"{_section('drift', 'Drift', self._drift() if sees_all else _NOT_SHOWN)}"
             f"{_section('jobs', 'Jobs', _jobs_table(jobs))}"
             f"{_section('events', 'Events', self._events(account))}</main>"
@@ -134,16 +134,7 @@ class Pages:
         jobs = self._service.client.jobs
         if self._service.may_run(account, LIST_JOBS):
             return jobs.list(limit=_SHOWN)
-        return [job for job in jobs.list(limit=_LOOKED) if self._service.owns(account, job.jid)][:_SHOWN]
-
-    def _live(self, running: Sequence[KeptJob]) -> str:
-        jobs = self._service.client.jobs
-        rows = []
-        for job in running:
-            returned = len(jobs.returns(job))
-            bar = f"<progress max='{max(1, job.targets)}' value='{returned}'></progress> {returned} of {job.targets}"
-            rows.append([_link(job.jid), _safe(_call(job)), _safe(job.tgt), _safe(job.user), _time(job.start), bar])
-        return _table(("Job", "Function", "Targets", "User", "Began", "Returned"), rows, "Nothing is running.")
+        return [job for job in jobs.list(limit=_SEARCHED) if self._service.owns(account, job.jid)][:_SHOWN]
 
     def _drift(self) -> str:
         rows = [
@@ -154,16 +145,26 @@ class Pages:
 
     def _events(self, account: Account) -> str:
         journal = self._service.journal
-        found = journal.after(max(0, journal.last() - 4 * _SHOWN), 4 * _SHOWN)
-        seen = [event for event in found if self._web.may_see(account, event)][-_SHOWN:]
+        number = _SHOWN if self._service.may_run(account, EVENTS) else 4 * _SHOWN
+        newest = journal.after(max(0, journal.last() - number), number)
+        visible = [event for event in newest if self._web.may_see(account, event)][-_SHOWN:]
         rows = [
             [_time(event.stamp), _safe(event.tag), f"<code>{_safe(json.dumps(event.data, ensure_ascii=False))}</code>"]
-            for event in reversed(seen)
+            for event in reversed(visible)
         ]
         return _table(("Time", "Tag", "Data"), rows, "No events yet.")
 
 
 _NOT_SHOWN: Final = "<p class='sub'>Not shown: the account has no permission for all events (@runner).</p>"
+
+
+def _live(running: Iterable[KeptJob]) -> str:
+    rows = []
+    for job in running:
+        bar = f"<progress max='{max(1, job.targets)}' value='{job.returned}'></progress>"
+        bar = f"{bar} {job.returned} of {job.targets}"
+        rows.append([_link(job.jid), _safe(_call(job)), _safe(job.tgt), _safe(job.user), _time(job.start), bar])
+    return _table(("Job", "Function", "Targets", "User", "Began", "Returned"), rows, "Nothing is running.")
 
 
 def _jobs_table(jobs: Iterable[KeptJob]) -> str:
@@ -199,7 +200,7 @@ def _section(id: str, title: str, body: str) -> str:
 
 
 def _table(names: Sequence[str], rows: Sequence[Sequence[str]], empty: str) -> str:
-    """A table of cells that are HTML."""
+    """A table; its cells are HTML."""
     if not rows:
         return f"<p class='sub'>{_safe(empty)}</p>"
     head = "".join(f"<th scope='col'>{name}</th>" for name in names)
@@ -218,14 +219,14 @@ def _time(stamp: float) -> str:
 def _safe(text: Any) -> str:
     """Foreign text as HTML, of limited length."""
     text = str(text)
-    text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    text = text if len(text) <= _VALUE_LENGTH else f"{text[:_VALUE_LENGTH]}…"
     return html.escape(escape(text), quote=True)
 
 
 @cache
 def _parts_of_pages() -> tuple[str, str]:
     """The style sheet and the script."""
-    return style() + (_HERE / "status.css").read_text("utf-8"), (_HERE / "status.js").read_text("utf-8")
+    return style() + (_FOLDER / "status.css").read_text("utf-8"), (_FOLDER / "status.js").read_text("utf-8")
 
 
 def _page(

@@ -1,4 +1,4 @@
-"""Tokens of logins: stored as their SHA-256 in SQLite, so that they survive the process, each until its end."""
+"""Tokens of logins, which are stored in SQLite as their SHA-256, so that they outlive the process."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from typing import Final
 from pushsalt import privatefolder
 from pushsalt.errors import CommandError
 
-#: Tokens of an account; the oldest go.
-_MOST: Final = 500
+#: Maximum number of tokens of an account; older ones are removed.
+_TOKENS: Final = 500
 _TABLE: Final = """CREATE TABLE IF NOT EXISTS tokens (
     digest BLOB PRIMARY KEY, name TEXT NOT NULL, eauth TEXT NOT NULL, start REAL NOT NULL, expire REAL NOT NULL
 ) WITHOUT ROWID"""
@@ -25,7 +25,7 @@ _TABLE: Final = """CREATE TABLE IF NOT EXISTS tokens (
 
 @dataclass(frozen=True)
 class Token:
-    """A login: the account, its eauth module, and seconds since 1970."""
+    """The data of a token: account, eauth module, and seconds since 1970."""
 
     name: str
     eauth: str
@@ -49,30 +49,30 @@ class Tokens:
             self._connection.execute(_TABLE)
         except (OSError, sqlite3.Error) as exc:
             text = getattr(exc, "strerror", None) or str(exc)
-            raise CommandError(f"{self.path}: {text}", "check its folder, or remove the file: logins end") from None
+            raise CommandError(f"{self.path}: {text}", "check its folder, or remove it: logins end") from None
 
     def make(self, name: str, eauth: str, seconds: float) -> tuple[str, Token]:
-        """A new token, in hexadecimal digits as Salt's, and what it stands for."""
+        """A new token, in hexadecimal digits as in Salt, and its data."""
         now = time.time()
         text, token = secrets.token_hex(32), Token(name, eauth, now, now + seconds)
         with self._lock:
             self._connection.execute("DELETE FROM tokens WHERE expire < ?", (now,))
             query = "SELECT digest FROM tokens WHERE name = ? AND eauth = ? ORDER BY start DESC LIMIT -1 OFFSET ?"
-            old = self._connection.execute(query, (name, eauth, _MOST - 1)).fetchall()
+            old = self._connection.execute(query, (name, eauth, _TOKENS - 1)).fetchall()
             self._connection.executemany("DELETE FROM tokens WHERE digest = ?", old)
             row = (_digest(text), name, eauth, token.start, token.expire)
             self._connection.execute("INSERT INTO tokens VALUES (?, ?, ?, ?, ?)", row)
         return text, token
 
     def get(self, text: str) -> Token | None:
-        """What a token stands for; None if it is unknown or has expired."""
+        """The data of a token; None if it is unknown or has expired."""
         query = "SELECT name, eauth, start, expire FROM tokens WHERE digest = ? AND expire > ?"
         with self._lock:
             row = self._connection.execute(query, (_digest(text), time.time())).fetchone()
         return None if row is None else Token(*row)
 
     def remove(self, text: str) -> None:
-        """End a login."""
+        """Remove a token, which ends its login."""
         with self._lock:
             self._connection.execute("DELETE FROM tokens WHERE digest = ?", (_digest(text),))
 

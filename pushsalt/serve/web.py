@@ -1,7 +1,7 @@
-"""The endpoints, by Salt's paths and in Salt's shapes. Salt: ``salt/netapi/rest_cherrypy/app.py``.
+"""The endpoints, with paths and shapes of Salt. Salt: ``salt/netapi/rest_cherrypy/app.py``.
 
-``Web`` has a method for each path; ``guarded`` makes them endpoints: it checks the address, the origin of a browser's
-request and the login, and answers what they refuse.
+``Web`` has a handler for each path. ``guarded`` makes an endpoint of it, which checks the client's address and the
+origin of a browser's request, and converts exceptions to answers.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 COOKIE: Final = "session_id"
-#: Longest token that a login may ask for, in seconds.
+#: Maximum lifetime in seconds of a token that a login may request.
 _YEAR: Final = 366 * 86400
-_NO_KEYS: Final = "targets are reached by ssh and have no keys of Salt"
-_FAR: Final = "Invalid request origin: a page of another site cannot use a login"
+_NO_KEYS: Final = "targets are reached by SSH and have no keys of Salt"
+_FOREIGN_ORIGIN: Final = "Invalid request origin: pages of other sites cannot use a login"
 
 Handler = Callable[["Request"], Awaitable[Response]]
 
@@ -45,7 +45,7 @@ class Web:
         self.service = service
 
     def guarded(self, handler: Handler) -> Handler:
-        """The endpoint of a handler: every exception is an answer, and nothing unexpected is shown to the client."""
+        """The endpoint of a handler: exceptions become answers; details of unexpected errors are only logged."""
 
         async def endpoint(request: Request) -> Response:
             self.service.counts.requests += 1
@@ -63,10 +63,10 @@ class Web:
 
         return endpoint
 
-    # who -------------------------------------------------------------------------------------------------------------
+    # authentication ---------------------------------------------------------------------------------------------------
 
     def login_of(self, request: Request) -> Login | None:
-        """The login of a request: of ``X-Auth-Token``, or of the cookie."""
+        """The login of a request, by ``X-Auth-Token`` or the cookie."""
         token = request.headers.get("x-auth-token") or request.cookies.get(COOKIE)
         return self.service.login(token)
 
@@ -83,7 +83,7 @@ class Web:
             raise Refused(403, "Bad IP")
         origin = request.headers.get("origin")
         if origin and request.method not in ("GET", "HEAD") and urlsplit(origin).netloc != request.headers.get("host"):
-            raise Refused(403, _FAR)
+            raise Refused(403, _FOREIGN_ORIGIN)
 
     async def _body(self, request: Request) -> Any:
         return bodies.parsed(request, await bodies.read(request, self.service.settings.body))
@@ -91,7 +91,7 @@ class Web:
     # / and /run ------------------------------------------------------------------------------------------------------
 
     async def welcome(self, request: Request) -> Response:
-        """``GET /`` of programs."""
+        """``GET /`` for programs."""
         return answer(request, {"return": "Welcome", "clients": list(self.service.settings.clients)})
 
     async def low(self, request: Request) -> Response:
@@ -107,7 +107,7 @@ class Web:
     async def run(self, request: Request) -> Response:
         """``POST /run``: lowstate whose entries have a token, or a name and a password."""
         entries = bodies.lowstate(await self._body(request))
-        known: dict[tuple[str, ...], Account] = {}
+        accounts: dict[tuple[str, ...], Account] = {}
 
         async def who(entry: Mapping[str, Any]) -> Account:
             if "token" in entry:
@@ -116,9 +116,9 @@ class Web:
                     raise Refused(401, "Invalid token")
                 return login.account
             key = tuple(str(entry.get(name)) for name in ("eauth", "username", "password"))
-            if key not in known:
-                known[key] = await self.service.authenticate(dict(entry), address_of(request))
-            return known[key]
+            if key not in accounts:
+                accounts[key] = await self.service.authenticate(dict(entry), address_of(request))
+            return accounts[key]
 
         return answer(request, {"return": await lowdata.run(self.service, entries, who)})
 
@@ -130,7 +130,7 @@ class Web:
         return answer(request, {"status": 200, "return": "Please log in"}, headers=headers)
 
     async def log_in(self, request: Request) -> Response:
-        """``POST /login``: a token, as a header, a cookie and in the body."""
+        """``POST /login``: a token in a header, a cookie and the body."""
         creds = self._creds(await self._body(request))
         text, row = await self._token(request, creds)
         cookie = f"{COOKIE}={text}; Path=/; HttpOnly; SameSite=Strict; Max-Age={int(row['expire'] - row['start'])}"
@@ -142,13 +142,13 @@ class Web:
 
     async def token(self, request: Request) -> Response:
         """``POST /token``: a token for ``/run``, without a cookie."""
-        found = []
+        rows = []
         for creds in bodies.lowstate(await self._body(request)):
             if not {"username", "password", "eauth"} <= creds.keys():
                 raise Refused(400, 'Require "username", "password", and "eauth" params')
             _, row = await self._token(request, creds)
-            found.append({**row, "name": row["user"]})
-        return answer(request, found)
+            rows.append({**row, "name": row["user"]})
+        return answer(request, rows)
 
     async def log_out(self, request: Request) -> Response:
         """``POST /logout``."""
@@ -177,7 +177,7 @@ class Web:
         return text, {**row, "eauth": account.eauth, "perms": perms or {}}
 
     def _seconds(self, account: Account, wanted: Any) -> float:
-        """Seconds of a new token. Salt: ``token_expire_user_override``, true or users by eauth module."""
+        """Lifetime in seconds of a new token. Salt: ``token_expire_user_override``: true, or users by eauth module."""
         allowed = self.service.client.project.config.opts["token_expire_user_override"]
         if isinstance(allowed, dict):
             allowed = account.name in (allowed.get(account.eauth) or ())
@@ -198,27 +198,27 @@ class Web:
         return answer(request, {"return": await lowdata.run(self.service, [entry], who)})
 
     async def begin(self, request: Request) -> Response:
-        """``POST /minions``: begins jobs."""
+        """``POST /minions``: starts jobs."""
         account = self.account(request)
         entries = bodies.lowstate(await self._body(request))
 
         async def who(entry: Mapping[str, Any]) -> Account:
             return account
 
-        found = await lowdata.run(self.service, entries, who, "local_async")
-        links = [{"href": f"/jobs/{each['jid']}"} for each in found if each]
-        return answer(request, {"return": found, "_links": {"jobs": links}}, 202)
+        jobs = await lowdata.run(self.service, entries, who, "local_async")
+        links = [{"href": f"/jobs/{job['jid']}"} for job in jobs if job]
+        return answer(request, {"return": jobs, "_links": {"jobs": links}}, 202)
 
     async def jobs(self, request: Request) -> Response:
-        """``GET /jobs``: those that the account may see, its own or all."""
+        """``GET /jobs``: all jobs, or those of the account."""
         account = self.account(request)
-        found = await self._runner(account, LIST_JOBS)
+        jobs = await self._runner(account, LIST_JOBS)
         if not self.service.may_run(account, LIST_JOBS):
-            found = {jid: job for jid, job in found.items() if self.service.owns(account, jid)}
-        return answer(request, {"return": [found]})
+            jobs = {jid: job for jid, job in jobs.items() if self.service.owns(account, jid)}
+        return answer(request, {"return": [jobs]})
 
     async def job(self, request: Request) -> Response:
-        """``GET /jobs/JID``: a job of the account, or of others if that is permitted."""
+        """``GET /jobs/JID``: a job of the account, or with permission another one."""
         account, jid = self.account(request), str(request.path_params["jid"])
         self.permit_job(account, jid)
         info = await self._runner(account, LIST_JOB, jid)
@@ -226,27 +226,28 @@ class Web:
         return answer(request, {"info": [info], "return": [returns]})
 
     def permit_job(self, account: Account, jid: str) -> None:
-        """Raises Refused unless the account may see the job; the same for jobs that do not exist."""
+        """Raises Refused if the account may not see the job. The refusal does not tell whether the job exists."""
         if not (jid.isascii() and jid.isdigit() and len(jid) == DIGITS):
             raise Refused(400, "a JID has twenty digits")
         if not self.service.owns(account, jid) and not self.service.may_run(account, LIST_JOB, [jid], {"jid": jid}):
             raise denied()
 
     async def _runner(self, account: Account, fun: str, *args: str) -> Any:
-        """The return of a runner function of jobs, without events about the call."""
+        """The return of a runner function of ``jobs``; the call is not in the journal."""
         import asyncio
 
         from pushsalt.orchestrate.runnercalls import Run, function
 
         client = self.service.client.within()
-        found = function(client, fun)
-        if found is None or not found.__module__.startswith("pushsalt."):
-            raise FunctionError("exception", f"{fun} is a runner of the project", "use client: runner", "KeyError")
+        runner = function(client, fun)
+        if runner is None or not runner.__module__.startswith("pushsalt."):
+            hint = "call it with `client: runner`"
+            raise FunctionError("exception", f"{fun} is replaced by a runner of the project", hint, "KeyError")
         run = Run(client, self.service.running.options, asyncio.get_running_loop())
-        return client.redactor().data(await asyncio.to_thread(found, run, *args))
+        return client.redactor().data(await asyncio.to_thread(runner, run, *args))
 
     async def keys(self, request: Request) -> Response:
-        """``GET /keys``: there are none."""
+        """``GET /keys``: empty lists, since targets have no keys."""
         if not self.service.may_run(self.account(request), "key.list_all", form="wheel"):
             raise denied()
         states = ("local", "minions", "minions_pre", "minions_denied", "minions_rejected")
@@ -260,7 +261,7 @@ class Web:
     # /events, /hook, /stats ------------------------------------------------------------------------------------------
 
     async def events(self, request: Request) -> Response:
-        """``GET /events``: those that the account may see, as they come."""
+        """``GET /events``: a stream of the events that the account may see."""
         if request.url.query:
             raise Refused(400, "The /events endpoint takes no query parameters: send X-Auth-Token, or the cookie")
         account = self.account(request)
@@ -279,14 +280,14 @@ class Web:
         return StreamingResponse(stream, 200, headers, "text/event-stream")
 
     def may_see(self, account: Account, event: Event) -> bool:
-        """Whether an account may see an event: all with the permission for ``state.event``, else its own jobs'."""
+        """Whether an account may see an event: all with permission for ``state.event``, else those of its jobs."""
         if self.service.may_run(account, EVENTS):
             return True
         jid = feed.jid_of(event)
         return bool(jid) and self.service.owns(account, jid)
 
     async def hook(self, request: Request) -> Response:
-        """``POST /hook/…``: an event, if the body is signed or the request has a valid token."""
+        """``POST /hook/…``: writes an event, if the body is signed or the request has a valid token."""
         body = await bodies.read(request, self.service.settings.body)
         path = str(request.path_params.get("path", ""))
         if not hooks.is_signed(self.service.settings.secrets, path, request.headers, body):
@@ -299,9 +300,9 @@ class Web:
     async def stats(self, request: Request) -> Response:
         """``GET /stats``: figures since the start."""
         self.account(request)
-        found = {**vars(self.service.counts), "uptime": time.time() - self.service.counts.since}
-        found.update(running=self.service.running.count, event_streams=self.service.feed.count)
-        return answer(request, {"pushsalt serve": found})
+        figures = {**vars(self.service.counts), "uptime": time.time() - self.service.counts.since}
+        figures.update(running=self.service.running.count, event_streams=self.service.feed.count)
+        return answer(request, {"pushsalt serve": figures})
 
 
 def address_of(request: Request) -> str:

@@ -63,6 +63,9 @@ class Keeper(Protocol):
     async def connect(self, target: Target, options: ConnectOptions) -> Connection | None:
         """A connection that the process holds; None if it cannot make this one. Raises TargetError."""
 
+    def start_beacons(self) -> None:
+        """Start the process that evaluates the beacons of the session's targets, if it does not run."""
+
 
 class Connection(Protocol):
     """A login on a target. ``user``: the login's name, None if unknown."""

@@ -8,13 +8,14 @@ import logging
 import os
 import secrets
 import socket
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pushsalt.broker.client import peer_uid
 from pushsalt.errors import TargetError
 from pushsalt.model import Target
-from pushsalt.transport import ConnectOptions, lease
+from pushsalt.transport import Connection, ConnectOptions, Stream, lease
 from pushsalt.transport.stream import Gate, Inbox, keep_tail
 
 log = logging.getLogger(__name__)
@@ -30,20 +31,37 @@ _ANSWER = 20.0
 class Keeper:
     """Gets connections from the keeper whose socket has this path. ``seconds``: how long it keeps an idle one open.
 
-    ``starting``: waits until a keeper that is being started listens.
+    ``starting``: waits until a keeper that is being started listens. ``beacons``: starts the process that evaluates
+    beacons.
     """
 
-    def __init__(self, path: str, seconds: float, starting: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        seconds: float,
+        starting: Callable[[], None] | None = None,
+        beacons: Callable[[], None] | None = None,
+    ) -> None:
         self.path, self.seconds = path, seconds
         self._starting = starting
+        self._beacons = beacons
         self._started: asyncio.Task[None] | None = None
         #: what listens there does not answer as a keeper does
         self._is_none = False
         self._token = secrets.token_hex(8)
         self._environment = lease.environment(os.environ)
 
-    async def connect(self, target: Target, options: ConnectOptions) -> BrokeredConnection | None:
+    def start_beacons(self) -> None:
+        """Start the process that evaluates the beacons of the session's targets; from any thread, once."""
+        beacons, self._beacons = self._beacons, None
+        if beacons is not None:
+            threading.Thread(target=beacons, name="start beacons").start()
+
+    async def connect(self, target: Target, options: ConnectOptions) -> Connection | None:
         """A connection with the target; None if the keeper cannot make one. Raises TargetError."""
+        return await self._connected(target, options)
+
+    async def _connected(self, target: Target, options: ConnectOptions) -> BrokeredConnection | None:
         jumps: dict[str, Any] = {}
         for name in target.jump:
             self._add(name, options.inventory, jumps)
@@ -137,6 +155,39 @@ class Keeper:
             if kind == b"g":
                 show(data)
         return None, []
+
+
+class GuestKeeper(Keeper):
+    """Lends connections that the keeper has, while commands use them, too; it makes none."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, 0.0)
+
+    async def connect(self, target: Target, options: ConnectOptions) -> Connection:
+        """A connection that the keeper has. Raises TargetError if it has none."""
+        connection = await self._connected(target, options)
+        if connection is None:
+            raise TargetError("unreachable", f"{target.id}: the session keeps no connection", "connect to it again")
+        return _Lent(connection)
+
+    def _asked(self, target: Target, options: ConnectOptions, jumps: Mapping[str, Any]) -> dict[str, Any]:
+        return {**super()._asked(target, options, jumps), "guest": True}
+
+
+class _Lent:
+    """A lent connection, whose channels are not kept for other commands."""
+
+    def __init__(self, connection: BrokeredConnection) -> None:
+        self.user = connection.user
+        self._connection = connection
+
+    async def open(
+        self, words: Sequence[str], *, pty: bool = False, on_stderr: Callable[[bytes], None] | None = None
+    ) -> Stream:
+        return await self._connection.open(words, pty=pty, on_stderr=on_stderr)
+
+    async def close(self) -> None:
+        await self._connection.close()
 
 
 def show(data: bytes) -> None:

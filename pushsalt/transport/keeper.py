@@ -15,6 +15,7 @@ import os
 import signal
 import socket
 import time
+from collections import Counter
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from pushsalt.broker.client import peer_uid
 from pushsalt.errors import TargetError
 from pushsalt.model import Target
 from pushsalt.transport import lease, ssh
+from pushsalt.transport.followers import Followers
 from pushsalt.transport.identity import identity
 from pushsalt.transport.leased import Streams
 from pushsalt.transport.sshconnection import SshConnection
@@ -85,6 +87,13 @@ class Kept:
     clocks: tuple[float, float] = field(default_factory=lambda: (time.monotonic(), time.time()))
     timer: asyncio.TimerHandle | None = None
     watch: asyncio.Task[None] | None = None
+    #: the streams of guests, which use the connection together with commands
+    guests: list[Streams] = field(default_factory=list)
+
+    async def end_guests(self) -> bool:
+        """End the streams of guests; returns whether there were any."""
+        ended = [await guest.evict() for guest in self.guests]
+        return any(ended)
 
 
 class Names(dict[str, Target]):
@@ -110,7 +119,12 @@ class Keeper:
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self.idle: dict[str, list[Kept]] = {}
+        self.in_use: dict[str, list[Kept]] = {}
         self.used = 0
+        self.followers = Followers(self._connected)
+        self._given_back: Counter[str] = Counter()
+        #: id -> number of connections that are tested for a command
+        self._taking: Counter[str] = Counter()
         self._shared: dict[str, tuple[float, dict[str, Any]]] = {}
         self._done = asyncio.Event()
         self._asked = time.monotonic()
@@ -155,6 +169,8 @@ class Keeper:
                 await Lease(self, reader, writer).run(found[2])
             elif found is not None and found[0] in b"?q":
                 await self._control(found, writer)
+            elif found is not None and found[0] == b"f":
+                await self.followers.follow(reader, writer, self._done)
         writer.close()
         self._asked = time.monotonic()
 
@@ -169,11 +185,18 @@ class Keeper:
             if ids is None:
                 self.stop()
         now = time.monotonic()
-        rows = [
-            {"id": each.target.id, "idle": now - each.since, "left": each.seconds - (now - each.since)} for each in kept
-        ]
+        rows = []
+        for each in kept:
+            id, idle = each.target.id, now - each.since
+            names, error = self.followers.beacons.get(id, ([], ""))
+            rows.append({"id": id, "idle": idle, "left": each.seconds - idle, "beacons": names, "beacon_error": error})
         writer.write(lease.said(b"!", targets=rows, used=self.used))
         await writer.drain()
+
+    def _connected(self) -> dict[str, int]:
+        """The ids with connections, and how often one was given back."""
+        ids = (*self.idle, *self.in_use, *(id for id, number in self._taking.items() if number))
+        return {id: self._given_back[id] for id in ids}
 
     # --- connections
 
@@ -195,6 +218,14 @@ class Keeper:
 
     async def take(self, target: Target, wanted: str) -> Kept | None:
         """A kept connection with this identity whose server answers. Those that cannot be used any more are closed."""
+        self._taking[target.id] += 1
+        try:
+            return await self._take(target, wanted)
+        finally:
+            self._taking[target.id] -= 1
+            self.followers.tell()
+
+    async def _take(self, target: Target, wanted: str) -> Kept | None:
         found = None
         for kept in reversed(list(self.idle.get(target.id, ()))):
             if kept not in self.idle.get(target.id, ()):
@@ -215,8 +246,30 @@ class Keeper:
             await _stop_watching(found)
         return found
 
+    def lent(self, target: Target, wanted: str) -> Kept:
+        """A connection with this identity for a guest. Raises TargetError if there is none."""
+        connections: list[Kept] = [*self.idle.get(target.id, ()), *self.in_use.get(target.id, ())]
+        for kept in connections:
+            if kept.identity == wanted and kept.connection.is_open:
+                return kept
+        hint = "a command on this target makes one"
+        raise TargetError("unreachable", f"{target.id}: the session keeps no connection with it", hint)
+
+    def use(self, kept: Kept) -> None:
+        """A command begins to use a connection."""
+        self.in_use.setdefault(kept.target.id, []).append(kept)
+        self.followers.tell()
+
+    def end_use(self, kept: Kept) -> None:
+        """A command does not use a connection any more."""
+        self.in_use[kept.target.id].remove(kept)
+        if not self.in_use[kept.target.id]:
+            del self.in_use[kept.target.id]
+        self.followers.tell()
+
     def give_back(self, kept: Kept, stop: bytes | None = None) -> None:
         """Keep a connection if it is open and not too many with its target are kept. ``stop``: see ``Parked``."""
+        self._given_back[kept.target.id] += 1
         several = self.idle.setdefault(kept.target.id, [])
         several.append(kept)
         kept.since, kept.clocks = time.monotonic(), (time.monotonic(), time.time())
@@ -225,9 +278,10 @@ class Keeper:
             kept.ending = asyncio.ensure_future(_ends(kept, stop)) if stop is not None else None
             kept.watch = asyncio.ensure_future(_watch(kept))
         if len(several) > IDLE or not self.seconds:
-            oldest = several[0]
+            oldest = next((each for each in several if not each.guests), several[0])
             self._remove(oldest)
             self.later(self._close(oldest))
+        self.followers.tell()
 
     def _remove(self, kept: Kept) -> None:
         several = self.idle.get(kept.target.id, [])
@@ -237,6 +291,7 @@ class Keeper:
             self.idle.pop(kept.target.id, None)
         if kept.timer is not None:
             kept.timer.cancel()
+        self.followers.tell()
 
     async def _close(self, kept: Kept) -> None:
         self._remove(kept)
@@ -327,14 +382,16 @@ class Lease:
 
     async def run(self, asked: bytes) -> None:
         """Serve the command from its request until it gives the connection back."""
-        self._keeper.used += 1
+        values = lease.values(asked)
+        is_guest = bool(values.get("guest"))
+        self._keeper.used += not is_guest
         _lease.set(self)
         try:
-            kept = await self._connected(lease.values(asked))
+            kept = await self._connected(values)
             if kept is not None:
-                await self._use(kept)
+                await (self._use_as_guest(kept) if is_guest else self._use(kept))
         finally:
-            self._keeper.used -= 1
+            self._keeper.used -= not is_guest
 
     async def _connected(self, asked: dict[str, Any]) -> Kept | None:
         self.level = int(asked["level"])
@@ -360,17 +417,20 @@ class Lease:
         if kept is None:
             self.send(lease.frame(b"A"))
             return None
-        about = kept.about if kept.stream is not None else None
+        about = kept.about if kept.stream is not None and not asked.get("guest") else None
         self.send(lease.said(b"L", user=kept.connection.user, about=about))
         return kept
 
     async def _connect(self, target: Target, asked: dict[str, Any]) -> Kept | None:
         keeper, seconds = self._keeper, float(asked["seconds"])
         keeper.seconds = max(keeper.seconds, seconds) if keeper.seconds else 0.0
+        is_guest = bool(asked.get("guest"))
         shared = keeper.shared(str(asked["token"]))
         try:
             options = lease.to_options(asked["options"], Names(asked["jumps"]), shared)
             wanted, varies = identity(target, options)
+            if is_guest:
+                return keeper.lent(target, wanted)
             if varies and asked["environment"] != keeper.environment:
                 return None
             kept = await keeper.take(target, wanted)
@@ -386,12 +446,16 @@ class Lease:
         return kept
 
     async def _use(self, kept: Kept) -> None:
-        streams = Streams(kept.connection, self.send, self._drain)
+        streams = Streams(kept.connection, self.send, self._drain, kept.end_guests)
         if kept.stream is not None:
             streams.has(kept.stream, kept.about)
             kept.stream, kept.about = None, {}
-        done = await streams.run(self._reader)
-        parked = await streams.end()
+        self._keeper.use(kept)
+        try:
+            done = await streams.run(self._reader)
+            parked = await streams.end()
+        finally:
+            self._keeper.end_use(kept)
         if not done or not kept.connection.is_open:
             if parked is not None:
                 parked.stream.abort()
@@ -400,3 +464,13 @@ class Lease:
         if parked is not None:
             kept.stream, kept.about = parked.stream, parked.about
         self._keeper.give_back(kept, parked.stop if parked is not None else None)
+
+    async def _use_as_guest(self, kept: Kept) -> None:
+        """Serve a guest until it ends, or until the connection is closed."""
+        streams = Streams(kept.connection, self.send, self._drain)
+        kept.guests.append(streams)
+        try:
+            await streams.run(self._reader)
+        finally:
+            kept.guests.remove(streams)
+            await streams.stop()

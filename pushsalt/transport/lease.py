@@ -3,7 +3,8 @@
 ``kind (1 byte) | number of the stream (4) | length (4) | payload``; payloads of several values are msgpack maps.
 
 ========  ==========================================================================================================
-command   ``l`` target, options, jumps, about: request a connection · ``o`` words, pty: run a command ·
+command   ``l`` target, options, jumps, about: request a connection, with ``guest`` one that the keeper has and that
+          others use, too · ``o`` words, pty: run a command ·
           ``i`` bytes for its stdin · ``z`` end of stdin · ``c`` close · ``a`` abort · ``p`` about: keep the stream
           open, with this data for the next command · ``b`` last, stop, about: write the last bytes of a session,
           and keep the stream once the session is over; if it is not over in time, write ``stop`` and end it ·
@@ -14,7 +15,9 @@ keeper    ``w`` the request has come · ``L`` user, about (of the kept stream): 
           ``o`` bytes of stdout · ``e`` bytes of stderr · ``k`` number of bytes of stdin that were passed on ·
           ``z`` end of stdout · ``x`` kind, message, hint: the connection is broken · ``s`` status: the command has
           ended · ``g`` level, name, text: a log message
-control   ``?`` list connections · ``q`` ids: close these connections, or all · the answer is ``!``
+control   ``?`` list connections · ``q`` ids: close these connections, or all · the answer is ``!`` ·
+          ``f`` follow the connections: ``!`` targets, now and after each change · ``b`` id, names, error: the
+          beacons of a target that are evaluated, for lists
 ========  ==========================================================================================================
 """
 

@@ -34,12 +34,20 @@ class _Open:
 
 
 class Streams:
-    """The streams of one connection. ``send`` queues bytes for the command, ``drain`` waits until it reads them."""
+    """The streams of one connection. ``send`` queues bytes for the command, ``drain`` waits until it reads them.
+
+    ``end_guests``: ends the streams of guests on the connection, and returns whether there were any.
+    """
 
     def __init__(
-        self, connection: SshConnection, send: Callable[[bytes], None], drain: Callable[[], Awaitable[None]]
+        self,
+        connection: SshConnection,
+        send: Callable[[bytes], None],
+        drain: Callable[[], Awaitable[None]],
+        end_guests: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
         self._connection, self._send, self._drain = connection, send, drain
+        self._end_guests = end_guests
         self._open: dict[int, _Open] = {}
         self._parked: Parked | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -69,10 +77,27 @@ class Streams:
                 await self._do(kind, number, data)
         return False
 
+    async def stop(self) -> bool:
+        """Abort all streams except the kept one; returns whether there were any."""
+        numbers = list(self._open)
+        for number in numbers:
+            await self._stop(number)
+        return bool(numbers)
+
+    async def evict(self) -> bool:
+        """Abort all streams, of which the guest is told; returns whether there were any."""
+        numbers = list(self._open)
+        for number in numbers:
+            await self._stop(number)
+            text = "a command needs its place: the server allows no further session on this connection"
+            error = TargetError("connection_lost", text, "raise MaxSessions in sshd_config")
+            self._send(lease.said(b"x", number, **lease.error(error)))
+            self._send(lease.said(b"s", number, status=None))
+        return bool(numbers)
+
     async def end(self) -> Parked | None:
         """Abort all streams except the kept one, which is returned."""
-        for number in list(self._open):
-            await self._stop(number)
+        await self.stop()
         for task in self._tasks:
             task.cancel()
         if self._parked is not None and self._parked.stream.exit_status is not None:
@@ -98,9 +123,12 @@ class Streams:
         self._pump(number, stream)
 
     async def _make_room(self) -> bool:
-        """End the waiting runtime, as some servers allow one session per connection; returns whether there was one."""
+        """End the waiting runtime, or the streams of guests, since some servers allow one session per connection.
+
+        Returns whether there were any.
+        """
         if self._parked is None:
-            return False
+            return self._end_guests is not None and await self._end_guests()
         stream = self._parked.stream
         self._parked = None
         stream.close()

@@ -97,14 +97,14 @@ class Service:
     async def _every(self) -> None:
         due, first = time.monotonic(), True
         if self._beacons is not None:
-            await self._beacons.look()
+            await self._beacons.update()
         while not self._stop.is_set():
             later = random.random() * _JITTER * self._interval.seconds  # noqa: S311 - no secret
             if self._interval.jitter and await self._until(later):
                 return
             await self._round(first=first)
             if self._beacons is not None and not self._stop.is_set():
-                await self._beacons.look()
+                await self._beacons.update()
             first = False
             due = max(due + self._interval.seconds, time.monotonic())
             if await self._until(due - time.monotonic()):

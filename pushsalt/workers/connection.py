@@ -266,6 +266,20 @@ async def connect(url: str, folder: Path | None = None, name: str = "pushsalt", 
         await asyncio.sleep(2.0)
 
 
+async def end(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel tasks, and wait for their ends. ``wait_for`` of older Pythons loses a cancellation that comes with a
+    result, so they are cancelled again and again.
+    """
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        done, left = await asyncio.wait(left, timeout=0.5)
+        for task in done:
+            if not task.cancelled():
+                task.exception()
+
+
 def shown(url: str) -> str:
     """The URL without what may be a password."""
     return ",".join(each.rpartition("@")[2] if "@" in each else each for each in url.split(","))

@@ -176,9 +176,7 @@ class Dispatcher:
             with contextlib.suppress(PushsaltError, asyncio.TimeoutError):
                 await asyncio.wait_for(state.save(self._connection, self._party, ended), _STOPPING)
         self._is_open = False
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await nats.end(self._tasks)
         for future in self._returns.values():
             future.cancel()
         await self._connection.close()

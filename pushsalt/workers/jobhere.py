@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from pushsalt.events import Reporter
@@ -22,6 +23,8 @@ log = logging.getLogger(__name__)
 
 #: Most projects that are kept for later jobs.
 _PROJECTS: Final = 3
+#: Seconds that a target waits for the end of what a lost worker has begun.
+_ENDING: Final = 30.0
 #: Characters of a comment in the progress of a state.
 _COMMENT: Final = 300
 
@@ -137,12 +140,15 @@ class JobHere:
     def _runner(self, resumes: bool) -> Runner:
         if resumes not in self._runners:
             each = self.description
+            options = each.job_options()
+            if resumes:  # what a lost worker has begun there may still be ending
+                options = replace(options, wait_lock=max(options.wait_lock, _ENDING))
             job = Job(
                 each.kind,  # type: ignore[arg-type]
                 each.fun,
                 each.args,
                 each.kwargs,
-                each.job_options(),
+                options,
                 jid=each.jid,
                 resumes=resumes or each.resumes,
                 survives=each.kind == "call",

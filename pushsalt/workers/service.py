@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: After so many deliveries a shard is set aside: its workers have died of it, or cannot use it.
+#: After so many lost workers, or deliveries to workers that cannot use it, a shard is set aside.
 DELIVERIES: Final = 5
 #: Seconds between two signs of life for a shard, and until a refused one is delivered again.
 _ALIVE: Final = nats.ACK_WAIT / 4
@@ -88,6 +88,8 @@ class Worker:
         self._jobs: dict[str, asyncio.Task[JobHere]] = {}
         self._users: dict[str, int] = {}
         self._shards: set[asyncio.Task[None]] = set()
+        #: held by the shard that runs, of those that were delivered before
+        self.again = asyncio.Lock()
         #: targets in hand
         self.busy = 0
         self._changed = asyncio.Event()
@@ -113,14 +115,10 @@ class Worker:
                     log.warning("stopping: %d shards are in hand; a second signal ends at once", len(self._shards))
                     await asyncio.wait(self._shards)
             finally:
-                tasks: list[asyncio.Task[Any]] = [presence, taking, stop, *self._shards]
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+                await nats.end([presence, taking, stop, *self._shards])
             await self._connection.put(names.WORKERS_BUCKET, names.presence_key(self.site, self.id), b"gone")
         finally:
-            for job in self._jobs.values():
-                job.cancel()
+            await nats.end(self._jobs.values())
             self._projects.close()
             await self._connection.close()
 
@@ -313,7 +311,9 @@ class Shard:
         self._connection = worker._connection
         self._deliveries = int(message.metadata.num_delivered)
         self._head = Head("shard", "")
+        #: targets whose returns are stored, and the workers that have taken it, if it was delivered before
         self._stored: set[str] = set()
+        self._takers: set[str] = set()
 
     async def run(self) -> None:
         """Run it; it is acknowledged at the end."""
@@ -342,16 +342,21 @@ class Shard:
             self._worker.count(-len(ids))
 
     async def _run(self, description: messages.Description, box: Box, ids: list[str]) -> None:
-        worker, head = self._worker, self._head
-        again = self._deliveries > 1
-        if again:
-            self._stored = await self._stored_before(box, set(ids))
-            log.info("job %s: shard %d is delivered again (%d)", head.jid, head.n, self._deliveries)
-        await self._tell("taken", box)
+        """Run it. One that was delivered before runs alone among those, so that one that ends workers ends itself."""
+        if self._deliveries == 1:
+            return await self._run_now(description, box, ids, again=False)
+        async with self._worker.again:
+            await self._read_stored(set(ids))
+            log.info("job %s: shard %d is delivered again (%d)", self._head.jid, self._head.n, self._deliveries)
+            await self._run_now(description, box, ids, again=True)
+
+    async def _run_now(self, description: messages.Description, box: Box, ids: list[str], *, again: bool) -> None:
+        worker = self._worker
         todo = [id for id in ids if id not in self._stored]
-        if todo and self._deliveries > DELIVERIES:
-            why = f"{DELIVERIES} workers of the site {worker.site} were lost while they had it"
-            await self._give_up(box, todo, why)
+        lost = len(self._takers - {worker.id})
+        await self._tell("taken", box)
+        if todo and lost >= DELIVERIES:
+            await self._give_up(box, todo, f"{lost} workers of the site {worker.site} were lost while they had it")
         elif todo and again and description.kind in _ONCE:
             await self._give_up(box, todo, "its worker was lost while it ran, and a command is not run twice")
         elif todo:
@@ -424,23 +429,25 @@ class Shard:
                 self._message._ackd = False
                 await asyncio.sleep(1.0)
 
-    async def _stored_before(self, box: Box, ids: set[str]) -> set[str]:
-        """The targets of this shard whose returns are stored."""
+    async def _read_stored(self, ids: set[str]) -> None:
+        """Read which targets of this shard have stored returns, and which workers have taken it."""
         from pushsalt.workers.reading import read_all
 
-        found: set[str] = set()
         wanted = {messages.short(id): id for id in ids}
         subject = names.returns_subject(self._worker.site, "*", self._head.jid)
         parts: dict[str, set[int]] = {}
         async for _, data in read_all(self._connection, subject, self._worker.site):
             with contextlib.suppress(MessageError):
                 head = messages.decode(data)
-                if head.kind == "return" and head.n == self._head.n and head.text in wanted:
+                if head.n != self._head.n:
+                    continue
+                if head.kind == "taken":
+                    self._takers.add(head.worker)
+                elif head.kind == "return" and head.text in wanted:
                     have = parts.setdefault(f"{head.worker} {head.text}", set())
                     have.add(head.part)
                     if len(have) >= head.parts:
-                        found.add(wanted[head.text])
-        return found
+                        self._stored.add(wanted[head.text])
 
 
 #: What to do about a target whose worker was lost.

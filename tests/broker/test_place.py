@@ -42,7 +42,7 @@ def test_only_a_folder_of_ones_own_is_private(tmp_path):
         assert not place.is_private(str(folder))
 
 
-def test_a_request_comes_as_it_was_sent():
+def test_a_request_is_decoded_as_it_was_encoded():
     sent = request.Request(["p", "", "a=b\n"], ["", "/lib"], {"A": "1=2", "B": "", "C": "\udcff"}, 0o22, 1024, [1, 15])
     data = sent.encode()
     assert data[:4] == request.MAGIC

@@ -25,7 +25,7 @@ def command(target=None, **kwargs):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_no_word_of_ours_has_what_a_shell_could_change(method):
+def test_no_argument_has_characters_that_a_shell_interprets(method):
     become = Become(METHODS[method], "root", asks=True, tty=True, mark="prompt-1:")
     for word in command(Target("t"), go=True, become=become):
         assert not re.search(r"['\\!\n\t]", word), word

@@ -223,7 +223,7 @@ def test_serial_numbers_are_given_out_once(project):
     assert len(set(serials)) == 4 and sorted(serials) == sorted(logged) and max(serials) < 2**53
 
 
-def test_a_torn_log_goes_on(project):
+def test_a_truncated_log_is_continued(project):
     log = project.root / "log.jsonl"
     before = log.read_bytes()
     log.write_bytes(before + b'{"action": "sign-us')

@@ -46,7 +46,7 @@ def test_the_same_again_is_but_a_touch(bank):
 
 
 @pytest.mark.parametrize("body", [None, [], {"a": 1}, {"values": [], "older": {}}, {"values": {}}])
-def test_invalid_entries_are_none(bank, body):
+def test_invalid_entries_are_ignored(bank, body):
     super(MineBank, bank).put("web1", body)
     assert bank.get("web1") is None
     assert list(bank.entries()) == []

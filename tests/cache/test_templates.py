@@ -222,7 +222,7 @@ def test_what_may_have_secrets_is_not_kept(counting):
     assert counting.kept == {}
 
 
-def test_the_digest_knows_what_compiles(monkeypatch):
+def test_the_digest_depends_on_the_compiler(monkeypatch):
     before = digest(("x",))
     monkeypatch.setattr("pushsalt.render.code.compiler", lambda: ("another",))
     assert digest(("x",)) != before

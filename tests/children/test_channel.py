@@ -91,7 +91,7 @@ def test_what_one_event_loop_did_not_send_the_next_one_does() -> None:
     ends.close()
 
 
-async def test_only_who_worked_for_a_target_is_told_to_forget_it_and_with_the_next_message() -> None:
+async def test_only_processes_that_worked_for_a_target_are_told_to_forget_it() -> None:
     ends = Ends()
     ends.child.attach()
     ends.child.begin(Request({"k": "call", "h": 7, "time": None}, no_answer))

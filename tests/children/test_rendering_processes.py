@@ -215,7 +215,7 @@ def test_a_process_has_no_credential_and_nothing_of_the_inventory(tmp_path: Path
     assert ret["comment"] == repr([[], []])
 
 
-def test_the_search_finds_what_is_there(tmp_path: Path) -> None:
+def test_control_the_search_finds_existing_data(tmp_path: Path) -> None:
     hosts = {"it": {"transport": "local", "pillar": {"k": f"{CANARY}-own"}}}
     made = project(tmp_path, hosts, {"salt/look.sls": SEARCH})
     done = made.json("apply", "it", "look")

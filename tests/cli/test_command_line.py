@@ -203,7 +203,7 @@ def test_version(invoke, words):
     assert invoke(*words) == (0, f"pushsalt {__version__}\n", "")
 
 
-def test_help_lists_what_is_there(invoke):
+def test_help_lists_all_commands(invoke):
     result = invoke("--help")
     assert (result.code, result.err) == (0, "")
     for name in ("apply", "run", "target", "check", "grains", "init", "clean"):

@@ -8,7 +8,7 @@ import yaml
 from pushsalt.cli.init import FILES
 
 
-def test_it_makes_a_project_and_says_what_is_next(invoke, tmp_path, monkeypatch):
+def test_init_makes_a_project_and_names_the_next_steps(invoke, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = invoke("init", "site")
     assert (result.code, result.err) == (0, "")

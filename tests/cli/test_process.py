@@ -66,7 +66,7 @@ def test_a_target_that_does_not_stop_is_given_up():
     assert [next(iter(json.loads(line))) for line in out.splitlines()] == ["fast", "slow", "later"]
 
 
-def test_ndjson_comes_as_each_target_finishes():
+def test_ndjson_is_written_as_each_target_finishes():
     process = start("run", "--out", "ndjson", "*", "test.ping")
     assert json.loads(process.stdout.readline()) == {"fast": "done"}
     process.kill()
@@ -160,7 +160,7 @@ CONNECTING = {"asyncio", "asyncssh", "cryptography", "rich", "pydantic", "git", 
         (["jobs", "list"], CONNECTING | {"typer", "yaml", "logging", "pushsalt.config", "pushsalt.api"}),
     ],
 )
-def test_start_imports_only_what_is_needed(words, unwanted, tmp_path):
+def test_the_start_imports_only_needed_modules(words, unwanted, tmp_path):
     code = (
         "import atexit, sys, pushsalt.cli.__main__ as cli\n"
         "atexit.register(lambda: print('MODULES', *sorted(sys.modules), file=sys.stderr))\n"

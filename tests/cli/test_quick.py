@@ -92,7 +92,7 @@ def test_rows_are_those_of_the_python_api(project):
         ["jobs", "show", "list"],
     ],
 )
-def test_what_is_unusual_is_left_alone(project, words, capfd, monkeypatch):
+def test_unusual_command_lines_are_left_to_the_parser(project, words, capfd, monkeypatch):
     monkeypatch.setenv("PUSHSALT_CACHE", str(project.cache))
     monkeypatch.chdir(project.folder)
     assert not answered(words, Stdout())

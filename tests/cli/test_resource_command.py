@@ -32,7 +32,7 @@ def test_without_cached_resources(tmp_path):
     assert empty.run("resource", "list", "--out", "json").data == {}
 
 
-def test_refresh_of_targets_and_of_what_they_manage(discovered):
+def test_refresh_of_targets_and_their_resources(discovered):
     done = discovered.run("resource", "refresh", "--out", "json", "*")
     assert done.data == {"host1": {"dummy": ["d1", "d2"]}, "host2": {}}
     assert "host1: resources of type nowhere" in done.err
@@ -67,12 +67,12 @@ def test_show_grains(discovered, words):
     assert discovered.json("run", "host2", "resource.show_grains", "type=dummy", "id=d1").data == {"host2": None}
 
 
-def test_show_grains_of_nobody(discovered):
+def test_show_grains_of_an_unknown_resource(discovered):
     done = discovered.run("resource", "show-grains", "dummy:d3")
     assert done.code == 1 and "nearest: dummy:d" in done.err
 
 
-def test_what_is_not_declared_any_more_is_forgotten(project, discovered):
+def test_resources_that_are_not_declared_any_more_are_forgotten(project, discovered):
     project.write("pillar/res.sls", "resources: {dummy: [d2]}\n")
     try:
         discovered.run("run", "host1", "saltutil.refresh_pillar")

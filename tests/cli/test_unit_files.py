@@ -14,11 +14,16 @@ UNITS = Path(__file__).resolve().parents[2] / "docs" / "units"
 OWN = re.compile(r"^(User|WorkingDirectory|ExecStart)=.*$", re.MULTILINE)
 
 
-COMMANDS = {"react": [], "serve": [], "watch": ["*", "--every", "10m", "--metrics", ":9650"]}
+COMMANDS = {
+    "react": [],
+    "serve": [],
+    "watch": ["*", "--every", "10m", "--metrics", ":9650"],
+    "worker": ["--site", "berlin", "--keys", "/etc/pushsalt/worker-berlin"],
+}
 
 
 @pytest.mark.parametrize("what, words", COMMANDS.items())
-def test_the_shipped_file_is_what_is_printed(tmp_path, what, words):
+def test_the_shipped_unit_file_equals_the_printed_one(tmp_path, what, words):
     printed = Project(tmp_path, {"web1": {"transport": "local"}}).run(what, *words, "--unit").out
     shipped = (UNITS / f"pushsalt-{what}.service").read_text()
     assert OWN.sub(r"\1", shipped) == OWN.sub(r"\1", printed) and len(OWN.findall(shipped)) == 3

@@ -244,7 +244,7 @@ def test_no_command_has_an_option_twice_and_help_shows_ours_alone(invoke):
     assert own(["--explain"]) == ["--explain"]
 
 
-def test_the_page_is_what_the_script_makes():
+def test_the_page_equals_the_output_of_the_script():
     spec = importlib.util.spec_from_file_location("words_docs", ROOT / "scripts" / "words_docs.py")
     made = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)

@@ -149,7 +149,7 @@ def test_new_returns_do_not_wait_for_old_ones(tmp_path):
     assert sorted(up.taken) == ["new", "old1", "old2", "old3"]
 
 
-def test_one_that_never_arrives_holds_nobody_up_and_is_given_up(tmp_path):
+def test_a_return_that_is_never_accepted_delays_no_other_and_is_dropped(tmp_path):
     bad = Target(lambda id, times: id == "bad")
     sent(tmp_path, bad, ["bad", "good"])
     assert bad.taken == ["good"]

@@ -93,7 +93,7 @@ def test_formulas_are_found():
     assert (project.formulas() / "apache/map.jinja").is_file()
 
 
-def test_the_stand_in_does_what_sshd_does(tmp_path):
+def test_the_stand_in_behaves_like_sshd(tmp_path):
     with SshdBed(tmp_path / "ssh", stand_in=True) as bed:
         for id in ("a", "b"):
             bed.add(id)
@@ -142,7 +142,7 @@ def test_machines_answer_http(environment):
     nothing_left(environment)
 
 
-def test_machines_say_what_is_missing(environment, tmp_path):
+def test_machines_report_missing_requirements(environment, tmp_path):
     if os.geteuid() == 0:
         pytest.skip("root lacks nothing but tools")
     process = start(environment, "--machines")

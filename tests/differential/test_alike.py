@@ -31,7 +31,7 @@ def said(theirs: Any, ours: Any, refused: bool = False) -> str:
         (ret(False, comment="An exception occurred in this state: Traceback ..."), ret(False, comment="no such file")),
     ],
 )
-def test_what_is_the_same(theirs, ours):
+def test_equal_results(theirs, ours):
     assert said(theirs, ours) == ""
 
 
@@ -49,7 +49,7 @@ def test_what_is_the_same(theirs, ours):
         (ret(changes={"new": ["a", "b"]}), ret(changes={"new": ["b", "a"]}), "changes"),
     ],
 )
-def test_what_is_not(theirs, ours, words):
+def test_different_results(theirs, ours, words):
     assert words in said(theirs, ours)
 
 
@@ -75,7 +75,7 @@ def test_files_are_seen_by_kind_mode_owner_and_content(tmp_path):
     assert changed.entry(upper, "/etc/kept") != changed.entry(upper, "/etc/kept", content=False)
 
 
-def test_a_wrong_case_file_says_what_is_wrong(tmp_path):
+def test_an_invalid_case_file_is_reported_with_the_reason(tmp_path):
     file = tmp_path / "wrong.yaml"
     file.write_text("cases:\n- {covers: [a.b], title: t, sls: 'x: {}', lok: x}\n")
     with pytest.raises(ValueError, match=r"wrong.yaml, case 1: lok: not known; known are"):

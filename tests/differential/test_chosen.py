@@ -46,7 +46,7 @@ def test_every_case_has_code_of_its_own_modules() -> None:
     assert not lacking
 
 
-def test_only_what_runs_counts() -> None:
+def test_only_code_that_runs_counts() -> None:
     text = 'def f(x):\n    """Words."""\n    return {x: "#"}\n'
     same = '"""More."""\n\n# why\ndef f(x):\n    return {x: "#"}  # so\n'
     assert code.meaning(text) == code.meaning(same)

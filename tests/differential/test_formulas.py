@@ -127,7 +127,7 @@ def test_a_package_a_unit_or_a_user_that_differs(bench, before, after):
     assert [block.text for block in run(bench).wrong] == [f"only with Salt: {before}", f"only with pushsalt: {after}"]
 
 
-def test_only_what_is_accepted_passes(bench):
+def test_only_accepted_differences_pass(bench):
     (bench.pair.ours.upper / "etc/a").write_text("other words\n")
     accepted = Accepted(r"\A/etc/a\n.*\+other words\Z", "they write other words")
     assert [block.why for block in run(bench, accepted).machine] == ["they write other words"]
@@ -147,7 +147,7 @@ def test_each_locked_formula_has_cases():
     assert all(len(commit) == 40 for commit in locked().values())
 
 
-def test_a_wrong_file_says_what_is_wrong(tmp_path):
+def test_an_invalid_file_is_reported_with_the_reason(tmp_path):
     file = tmp_path / "cron.yaml"
     for text, words in [
         ("cases: [{title: t, aply: [cron]}]", r"cron.yaml, case 1: aply: not known; known are"),

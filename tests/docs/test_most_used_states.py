@@ -23,7 +23,7 @@ def made(script):
     return script("states_page")
 
 
-def test_the_page_is_what_the_script_makes(made):
+def test_the_page_equals_the_output_of_the_script(made):
     assert made.PAGE.read_text("utf-8") == made.page(), "run `make docs` and commit docs/most-used-states.md"
 
 

@@ -26,7 +26,7 @@ def test_formulas(page):
     assert {path.name for path in (ROOT / "formulas").iterdir() if path.is_dir()} == named
 
 
-def test_what_is_not_there_is_not_there(page):
+def test_features_listed_as_missing_are_not_commands(page):
     text = page("README.md").section("## What is missing")
     named = set(re.findall(r"`([\w-]+)`", text))
     assert not named & set(COMMANDS), "README says that these are not there"

@@ -20,7 +20,7 @@ def test_caches_are_private_and_templates_are_the_users(project):
     assert list((kept / "templates").iterdir()) and not (project.folder / "cache" / "templates").exists()
 
 
-def test_what_is_kept_on_a_target_lies_in_one_folder_and_goes(project):
+def test_data_on_a_target_is_in_one_folder_and_is_removed(project):
     project.write("srv/file", "old\n")
     project.write("salt/backup.sls", "/srv/file:\n  file.managed:\n    - contents: new\n    - backup: minion\n")
     assert project.run("apply", "*", "backup").returncode == 0

@@ -100,7 +100,7 @@ def public(kind, name):
     return found
 
 
-def test_what_is_compared_with_salt_is_what_ships(page, script):
+def test_compared_states_are_the_shipped_ones(page, script):
     """Every state function has a row, also one that is newer than the last comparison: `not run`."""
     compared = script("states_compared")
     rows = {word for heading in ("## The most used", "## All others") for word in first_cells(page, PAGE, heading)}

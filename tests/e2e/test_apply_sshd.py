@@ -179,7 +179,7 @@ def meter(bed):
     made.close()
 
 
-def test_only_what_a_target_lacks_is_sent(project, bed, meter):
+def test_only_missing_blobs_are_sent(project, bed, meter):
     measured = {**bed.targets["t1"].host(), "port": meter.port}
     site = project({"salt/site.sls": SITE, "salt/page": PAGE, **PILLAR}, t1=measured)
     site.write("salt/blob", secrets.token_bytes(500_000))
@@ -237,7 +237,7 @@ def test_each_output_is_nothing_but_itself(project):
     assert "t1" in quiet.err and "test.fail_without_changes" in quiet.err
 
 
-def test_rich_groups_what_is_the_same_and_has_no_escape_codes(project):
+def test_rich_groups_equal_results_and_has_no_escape_codes(project):
     done = project().run("run", "*", "cmd.run", "echo x")
     assert "t1, t2, t3: x  (3 targets: same)" in done.out
     assert "\x1b" not in done.out + done.err
@@ -326,7 +326,7 @@ def test_a_second_ctrl_c_ends_it_at_once(project):
 
 
 @pytest.mark.parametrize("target", ["full", "closed", "left"])
-def test_work_is_done_though_nobody_can_read_of_it(project, bed, target):
+def test_a_run_is_completed_if_its_output_cannot_be_written(project, bed, target):
     name = secrets.token_hex(8)
     site = project()
     where = {"full": ">/dev/full", "closed": ">&-", "left": "| true"}[target]

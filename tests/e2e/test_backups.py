@@ -59,7 +59,7 @@ def test_a_backup_stays_until_it_is_cleaned_away(tmp_path, server):
     assert not kept.exists()
 
 
-def test_a_configured_folder_is_nobodys_to_clean(tmp_path):
+def test_a_configured_folder_is_not_cleaned(tmp_path):
     conf = tmp_path / "conf"
     conf.write_text("old\n")
     site = Project(tmp_path, {"here": {"transport": "local", "minion_opts": {"cachedir": str(tmp_path / "own")}}})

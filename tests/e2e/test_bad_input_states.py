@@ -119,7 +119,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
 
 
 @pytest.mark.parametrize("id", CASES)
-def test_the_texts_say_what_and_where(done: Done, id: str) -> None:
+def test_errors_have_the_reason_and_the_place(done: Done, id: str) -> None:
     case, ret = CASES[id], done.data[id]
     assert isinstance(ret, list) and ret and all(isinstance(text, str) and text.strip() for text in ret), ret
     text = "\n".join([*ret, *(said for said in done.err.split("[ERROR   ] ") if said.startswith(f"{id}: "))])

@@ -173,7 +173,7 @@ def test_no_output_shows_them(bed: Bed, words: list[str], out: str) -> None:
     assert not bed.found(done.err), done.err
 
 
-def test_debug_logs_of_what_goes_wrong(bed: Bed) -> None:
+def test_debug_logs_of_errors(bed: Bed) -> None:
     for words in (
         ["run", "t1", "no.such", bed.words["given"]],
         ["run", "t1", "test.exception", "message"],

@@ -160,7 +160,7 @@ def test_what_the_login_may_not_read_is_said_and_all_else_copied(bed: SshdBed, p
     assert set(failed.values()) == {"cannot be read there: Permission denied"}
 
 
-def test_what_is_left_out_and_what_fails(bed: SshdBed, project: Make, site: Path) -> None:
+def test_skipped_files_and_errors(bed: SshdBed, project: Make, site: Path) -> None:
     """No file name or link of a target leads outside of the destination."""
     made = project()
     home = bed.targets["t1"].home / "odd"
@@ -321,7 +321,7 @@ def breaking(bed: SshdBed, project: Make) -> Iterator[Project]:
 LARGE = os.urandom(12 * 1024 * 1024)
 
 
-def test_from_a_target_it_goes_on_where_it_broke_off(bed: SshdBed, breaking: Project) -> None:
+def test_an_interrupted_copy_from_a_target_continues(bed: SshdBed, breaking: Project) -> None:
     (bed.targets["t3"].home / "large").write_bytes(LARGE)
     lost = breaking.json("cp", "far:large", "large")
     assert lost.code == 3 and lost.error("far")["kind"] == "connection_lost", lost.out
@@ -343,7 +343,7 @@ def test_what_was_kept_of_it_counts_only_if_it_is_right(bed: SshdBed, breaking: 
     assert (breaking.folder / "large").read_bytes() == LARGE
 
 
-def test_to_a_target_it_goes_on_where_it_broke_off(bed: SshdBed, breaking: Project) -> None:
+def test_an_interrupted_copy_to_a_target_continues(bed: SshdBed, breaking: Project) -> None:
     home = bed.targets["t3"].home
     breaking.write("large", LARGE)
     lost = breaking.json("cp", "large", "far:there/")

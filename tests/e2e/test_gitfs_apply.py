@@ -113,7 +113,7 @@ def test_a_formula_from_gitfs_alone(from_git, bed, sites):
         assert subprocess.run(["grep", "-rlq", "Corr3ct-H0rse", str(place)], check=False).returncode == 1
 
 
-def test_a_renderer_that_comes_from_git(from_git):
+def test_a_renderer_in_a_git_remote(from_git):
     done = from_git.json("apply", "t1", "shout")
     assert [ret["name"] for ret in values(done.data["t1"])] == ["HELLO"]
 

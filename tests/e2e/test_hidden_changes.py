@@ -86,7 +86,7 @@ def test_nothing_of_it_is_shown(project: Project, tmp_path: Path, out: str) -> N
         assert not found, f"{path}: {found}"  # the file of the tree is cached as a source
 
 
-def test_what_is_said_in_its_place(project: Project) -> None:
+def test_the_replacement_of_hidden_changes(project: Project) -> None:
     rets = {ret["__id__"].rpartition("/")[2]: ret for ret in values(project.json("apply", "it", "it").data["it"])}
     assert rets["hidden"]["changes"]["diff"] == "<show_changes=False>"
     assert rets["replaced"]["changes"] == {"diff": True}, "as in Salt"

@@ -117,7 +117,7 @@ def test_list_takes_filters(project):
     assert len(project.run("jobs", "list").out.splitlines()) == 3
 
 
-def test_diff_says_what_differs_per_state(project):
+def test_diff_lists_differences_per_state(project):
     project.run("apply", "here", "fine")
     project.write(
         "salt/fine.sls", "fine:\n  test.fail_without_changes: []\nsame:\n  test.succeed_without_changes: []\n"
@@ -131,7 +131,7 @@ def test_diff_says_what_differs_per_state(project):
     assert project.run("jobs", "diff", "last", "last").out == "no difference\n"
 
 
-def test_prune_removes_what_is_beyond(project):
+def test_prune_removes_jobs_beyond_the_limits(project):
     for _ in range(3):
         project.run("run", "paper", "grains.items")
     newest = jobs(project, "list")[0]["jid"]
@@ -180,7 +180,7 @@ def test_job_cache_false_keeps_nothing(tmp_path):
     assert not (project.cache / "jobs").exists()
 
 
-def test_a_killed_command_is_lost_and_keeps_what_was_shown(project):
+def test_the_job_of_a_killed_command_is_lost_and_keeps_its_returns(project):
     process = project.start("run", "paper,here", "-L", "cmd.run", "sleep 30", "--out", "ndjson")
     line = process.stdout.readline()
     assert json.loads(line)
@@ -222,7 +222,7 @@ def test_rerun_failed_writes_reports_and_has_detailed_exit_codes(project):
     assert "here" in paths["summary"].read_text() and "<html" in paths["report"].read_text()
 
 
-def test_resume_goes_on_with_the_same_job(project):
+def test_resume_continues_the_same_job(project):
     project.write("salt/due.sls", f"{project.folder}/go:\n  file.exists: []\n")
     assert project.json("apply", "here,there", "-L", "due", "--wait-lock", "60").code == 2
     [before] = jobs(project, "list")
@@ -357,7 +357,7 @@ def test_a_damaged_data_base_is_put_aside(project, damage):
     assert len(jobs(project, "list")) == 1
 
 
-def test_a_cache_that_cannot_be_made_is_said_and_the_run_goes_on(project):
+def test_a_cache_that_cannot_be_made_is_reported_and_the_run_continues(project):
     """Root may write anywhere, so a file takes the place of the folder."""
     project.cache.mkdir(exist_ok=True)
     (project.cache / "jobs").write_text("in the way")
@@ -404,7 +404,7 @@ rm "$C/rest"
 
 @can_mount
 @pytest.mark.parametrize("is_new", [True, False], ids=["empty", "with-jobs"])
-def test_a_read_only_cache_is_said_and_the_run_goes_on(project, is_new):
+def test_a_read_only_cache_is_reported_and_the_run_continues(project, is_new):
     if not is_new:
         project.run("run", "paper", "grains.items")
     done = mounted(project, READ_ONLY, "run", "here,there", "-L", "test.ping", "--out", "json")
@@ -418,7 +418,7 @@ def test_a_read_only_cache_is_said_and_the_run_goes_on(project, is_new):
 
 @can_mount
 @pytest.mark.parametrize("rest", ["2m", "800k"], ids=["at first", "in mid-run"])
-def test_a_full_disk_is_said_and_the_run_goes_on(project, rest):
+def test_a_full_disk_is_reported_and_the_run_continues(project, rest):
     """The next job is recorded when there is space again."""
     script = FULL.format(rest=rest, command=shlex.join(project.argv()))
     large = "head -c 300000 /dev/urandom | base64"

@@ -82,7 +82,7 @@ def run(project: Callable[..., Project], bed: SshdBed) -> Iterator[Site]:
             os.kill(pid, signal.SIGKILL)
 
 
-def test_a_killed_command_is_resumed_while_its_run_goes_on(run: Site) -> None:
+def test_a_killed_command_is_resumed_while_its_run_continues(run: Site) -> None:
     """If two commands resume at the same time, the second one is refused."""
     jid = run.killed()
     first = run.project.start("jobs", "resume", jid, "--out", "json")
@@ -195,7 +195,7 @@ def test_a_target_does_not_run_a_job_that_it_has_finished(run: Site) -> None:
     run.all_once(Done(done.returncode, done.stdout, done.stderr))
 
 
-def test_clean_removes_what_is_kept(run: Site) -> None:
+def test_clean_removes_stored_runs(run: Site) -> None:
     jid = run.detached()
     run.until_kept()
     assert run.project.run("clean", "t1").code == 0
@@ -242,7 +242,7 @@ def test_options_that_contradict_it(run: Site, words: list[str]) -> None:
     assert done.code == 1 and "--detach and --" in done.err and "contradict each other" in done.err
 
 
-def test_without_a_record_nobody_could_wait(project: Callable[..., Project]) -> None:
+def test_without_a_record_runs_cannot_be_detached(project: Callable[..., Project]) -> None:
     made = project()
     made.write("pushsalt.yaml", "file_roots: {base: [salt]}\njob_cache: false\n")
     done = made.run("run", "t1", "test.ping", "--detach")

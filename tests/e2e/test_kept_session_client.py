@@ -184,7 +184,7 @@ def listening(path, answer):
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", None])
 @pytest.mark.parametrize("kind", ["run", "keep"])
-def test_what_is_no_broker_is_left_out(kept, kind, answer):
+def test_programs_that_are_not_brokers_are_ignored(kept, kind, answer):
     begin(kept)
     (path,) = kept.folder.glob(f"*.{kind}")
     with listening(path, answer) as held:

@@ -213,7 +213,7 @@ def test_stop_ends_connections_and_broker(kept):
     assert project.run("session", "list").out == "no session\n"
 
 
-def test_what_is_idle_ends_by_itself(kept, bed):
+def test_idle_sessions_end(kept, bed):
     project = kept.project
     assert project.run("--session", "1", "run", "t1", "test.ping").code == 0
     wait_until(lambda: not list(kept.folder.glob("*.json")))

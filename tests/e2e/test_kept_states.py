@@ -168,7 +168,7 @@ def test_a_run_survives_its_connection(kept, bed):
     nothing_stays(kept.home)
 
 
-def test_a_run_goes_on_when_the_waiting_runtime_is_killed(kept):
+def test_a_run_continues_when_the_waiting_runtime_is_killed(kept):
     kept.apply()
     runtime = kept.waiting()
     process = kept.begun()

@@ -30,7 +30,7 @@ def test_user_and_key(bed: sshd.SshdBed, bare: Project) -> None:
         assert (done.code, done.data) == (0, {"t2": True}), done.err
 
 
-def test_what_the_inventory_says_goes_first(bare: Project) -> None:
+def test_the_inventory_overrides_login_options(bare: Project) -> None:
     done = bare.json("run", "-L", "t1,t2", "test.ping", "--user", "nobody-here", "--priv", "/nowhere")
     assert (done.code, done.data["t1"]) == (3, True), done.err
     assert "nobody-here" in bare.run("-l", "debug", "run", "t2", "test.ping", "--user", "nobody-here").err

@@ -110,7 +110,7 @@ def test_it_may_break_again_and_again(project, bed):
     nothing_stays(home)
 
 
-def test_the_run_ends_while_nobody_is_connected(project, bed):
+def test_a_run_ends_without_a_connection(project, bed):
     """The returns are on disk then; a process without other data of the run sends them."""
     home = bed.targets["t1"].home
     made = site(project, home)

@@ -88,7 +88,7 @@ def test_a_provider_of_the_user_s_may_take_what_ours_does_not(project, tmp_path)
     assert "'onlyi'" in project.json("apply", "a", "it", "--test").data["a"][0]
 
 
-def test_states_of_users_take_what_they_like(project):
+def test_users_states_accept_any_arguments(project):
     project.write("salt/_states/own.py", OWN)
     project.write("salt/it.sls", "x: {own.thing: [unles: 'true', nmae: y, requre: [test: x]]}")
     (ret,) = values(project.json("apply", "a", "it").data["a"])

@@ -209,7 +209,7 @@ def test_a_fleet_whose_arguments_differ(project, tmp_path):
     assert [seen(tmp_path / f"to-{name}")["extra"] for name in ("a", "b")] == ["a", "b"]
 
 
-def test_what_is_rendered_beforehand_is_what_the_target_asks_for():
+def test_prerendered_names_are_those_that_the_target_requests():
     """Both sides compute the same key, so no template is rendered or sent twice."""
     from thin import wire
     from thin.call_state import INTERNAL

@@ -102,7 +102,7 @@ def test_templates_of_a_remote_do_not_see_them(client: Callable[..., Client], wi
     assert CANARY.encode() not in wire
 
 
-def test_pillar_opts_show_what_is_no_secret(client: Callable[..., Client], wire: bytearray) -> None:
+def test_pillar_opts_have_no_secrets(client: Callable[..., Client], wire: bytearray) -> None:
     plain = {"my_option": {"a": 1, "token": f"{CANARY}-21"}, "etcd.host": "x", "s3.keyid": "x", "boto.profile": {}}
     made = client(pillar_opts=True, **plain)
     ret = made.run(Selection("it"), "pillar.items", [], {"unmask": True})["it"].ret
@@ -112,7 +112,7 @@ def test_pillar_opts_show_what_is_no_secret(client: Callable[..., Client], wire:
     assert b"my_option" in wire and CANARY.encode() not in wire
 
 
-def test_what_is_a_target_s_own_goes_to_it_alone(client: Callable[..., Client], wire: bytearray) -> None:
+def test_options_of_a_target_are_sent_to_it_only(client: Callable[..., Client], wire: bytearray) -> None:
     own = {"transport": "local", "minion_opts": {"mysql.pass": f"{CANARY}-own"}}
     made = client({"it": own, "other": {"transport": "local"}})
     assert made.run(Selection("other"), "config.option", ["mysql.pass"])["other"].ret == ""

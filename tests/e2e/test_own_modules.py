@@ -70,7 +70,7 @@ def test_their_arguments_are_checked(project: Project) -> None:
     assert done.code == 2 and "sice" in done.data["it"][0] and "size" in done.err
 
 
-def test_what_is_in_force(project: Project) -> None:
+def test_sync_all_lists_users_modules(project: Project) -> None:
     found = project.json("run", "it", "saltutil.sync_all").data["it"]
     assert {kind: names for kind, names in found.items() if names} == {
         "modules": ["modules.far", "modules.mine"],
@@ -86,7 +86,7 @@ def test_a_changed_module_is_the_one_that_runs(project: Project) -> None:
     assert project.json("run", "it", "mine.greet", "you").data == {"it": "changed"}
 
 
-def test_a_module_that_is_no_python_is_said_and_harms_nobody(project: Project) -> None:
+def test_an_invalid_module_is_reported_and_affects_no_other(project: Project) -> None:
     project.write("salt/_modules/mine.py", "def greet(:\n")
     done = project.json("run", "it", "mine.greet", "you")
     assert done.error("it")["kind"] == "unknown_function" and "mine" in done.err

@@ -185,7 +185,7 @@ def test_dunders_of_functions(project: Project) -> None:
         ("refuses.f", "'refuses' __virtual__ returned False: because"),
     ],
 )
-def test_what_is_not_there(project: Project, function: str, text: str) -> None:
+def test_errors_for_missing_dunders(project: Project, function: str, text: str) -> None:
     assert project.json("run", "it", function).error("it")["message"] == text
 
 

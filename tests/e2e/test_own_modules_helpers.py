@@ -162,7 +162,7 @@ def test_suggestions_know_them(project: Project) -> None:
     assert "helped.mine" in project.json("run", "it", "helped.mne").error("it")["hint"]
 
 
-def test_what_travels_and_what_is_kept(project: Project) -> None:
+def test_sent_and_stored_files(project: Project) -> None:
     private = project.home / ".cache" / "pushsalt"
 
     def kept() -> list[str]:

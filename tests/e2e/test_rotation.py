@@ -87,7 +87,7 @@ def test_the_diff_of_a_rotation(rotation: Rotation, out: str) -> None:
         assert not rotation.shown(done.err), done.err
 
 
-def test_without_what_was_kept(rotation: Rotation) -> None:
+def test_lost_cache_entries(rotation: Rotation) -> None:
     """Without a cached pillar, lines of the diff itself tell which values are former secrets."""
     rotation.json("apply", "here", "it")
     for path in rotation.cache.glob("pillar*/*"):
@@ -129,7 +129,7 @@ def test_raw_pillar_hides_secrets_alone(rotation: Rotation, out: str) -> None:
     assert clear.data["here"]["db_password"] == rotation.words[0] and not clear.err
 
 
-def test_what_is_masked_is_said_once(rotation: Rotation) -> None:
+def test_masked_values_are_reported_once(rotation: Rotation) -> None:
     done = rotation.json("run", "here", "pillar.items")
     assert done.data["here"]["port"] == "**********" and done.err.count("unmask=True") == 1
     assert not rotation.json("run", "here", "pillar.ls").err

@@ -185,7 +185,7 @@ def test_one_low_chunk_gives_one_return(project: Project) -> None:
 @pytest.mark.parametrize(
     "id_, ran", [("needs", "one needs"), ("heard", "one heard"), ("before", "before"), ("after", "before after")]
 )
-def test_one_id_runs_with_what_it_waits_for(project: Project, id_: str, ran: str) -> None:
+def test_one_id_runs_with_its_requisites(project: Project, id_: str, ran: str) -> None:
     project.write(
         "salt/ids.sls",
         "one: test.succeed_with_changes\n"

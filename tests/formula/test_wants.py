@@ -50,7 +50,7 @@ def site(tmp_path: Path) -> Project:
     return project
 
 
-def test_add_and_update_say_who_asks(site: Project, formula: Repo, mark: Path) -> None:
+def test_add_and_update_name_the_formula_that_needs_another(site: Project, formula: Repo, mark: Path) -> None:
     done = site.run("formula", "add", formula.url)
     assert done.code == 0, done.err
     [remote] = yaml.safe_load((site.folder / "pushsalt.yaml").read_text())["gitfs_remotes"]
@@ -65,7 +65,7 @@ def test_add_and_update_say_who_asks(site: Project, formula: Repo, mark: Path) -
     assert not mark.exists()
 
 
-def test_what_is_allowed_is_not_said(site: Project, formula: Repo) -> None:
+def test_permitted_requirements_are_not_reported(site: Project, formula: Repo) -> None:
     assert site.run("formula", "add", formula.url).code == 0
     config = site.folder / "pushsalt.yaml"
     config.write_text(config.read_text().replace("[jinja, yaml, json]", "[jinja, yaml, json, py, mako]"))

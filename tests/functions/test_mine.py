@@ -88,7 +88,7 @@ def test_sending_deleting_and_flushing(client):
     assert call(client, "mine.get", "*", "test.echo") == {}
 
 
-def test_only_those_who_may_get_it(client):
+def test_only_permitted_targets_get_a_value(client):
     for name, allowed in [("one", {"allow_tgt": "web2"}), ("no", {"allow_tgt": "nobody"}), ("all", {})]:
         assert call(client, "mine.send", name, "v", mine_function="test.echo", on="db1", **allowed)
     compound = {"allow_tgt": "G@role:web", "allow_tgt_type": "compound"}
@@ -166,7 +166,7 @@ def applied(client, *sls, **options):
     return client.apply(Selection("here"), list(sls), JobOptions(**options))["here"]
 
 
-def test_a_run_of_states_collects_what_is_due(machine):
+def test_a_run_of_states_collects_due_values(machine):
     client = machine(mine_functions={"test.echo": ["one"]})
     assert applied(client, "site").exit_code == 0
     # the files of the states exist by then
@@ -281,14 +281,14 @@ def test_a_value_that_looks_wrapped_is_a_value(machine):
     assert unwrap(client.project.mine.get("here")["odd"]) == (said, None)
 
 
-def test_a_template_reads_what_was_kept_before_the_run(machine):
+def test_a_template_reads_values_from_before_the_run(machine):
     client = machine(mine_functions={"test.echo": ["said"]})
     for want in ("was {}", "was {'here': 'said'}"):
         [ret] = applied(client, "asks").ret.values()
         assert ret["name"] == want
 
 
-def test_what_is_old_is_said_once(client, caplog):
+def test_old_values_are_reported_once(client, caplog):
     for path in client.project.mine.path.iterdir():
         os.utime(path, (1, 1))
     client.run(Selection("web*"), "mine.get", ["web2", "test.ping"])
@@ -333,7 +333,7 @@ def test_values_of_resources(machine, tmp_path):
     assert on("T@dummy:here", "mine.get", "d1", "who") == [{}]
 
 
-def test_pillar_is_matched_exactly_but_for_who_may_have_it(make):
+def test_pillar_is_matched_exactly_except_for_permissions(make):
     client = make()
     allowed = {"allow_tgt": "app:web*", "allow_tgt_type": "pillar"}
     call(client, "mine.send", "x", "v", mine_function="test.echo", on="db1", **allowed)
@@ -344,7 +344,7 @@ def test_pillar_is_matched_exactly_but_for_who_may_have_it(make):
     assert call(client, "mine.get", "db1", "y", on="web1") == {}
 
 
-def test_what_is_valid(make):
+def test_valid_and_invalid_functions(make):
     client = make(
         mine_functions={
             "test.echo": ["x"],

@@ -57,7 +57,7 @@ def test_disable_and_enable(call, function, states, grain, said, told):
     assert call(function, states, grain=grain) == ({"res": True, "msg": said}, told)
 
 
-def test_what_is_disabled_does_not_run(call):
+def test_disabled_states_do_not_run(call):
     assert call("state.list_disabled", grain=["a"]) == ["a"] and call("state.list_disabled") == ""
     why = 'The state file "b.c" is currently disabled, to re-enable, run state.enable b.c.'
     assert call("state.sls", "a,b.c", grain=["b.c"]) == [why]

@@ -46,7 +46,7 @@ def test_offline_lists_functions_of_both_sides(call):
     assert "pillar" in call("gone", "sys.list_modules")
 
 
-def test_renderers_and_what_there_is_not(call):
+def test_renderers_and_missing_kinds(call):
     assert call("gone", "sys.list_renderers", "j*") == ["jinja", "json"]
     assert "newlines" in call("gone", "sys.renderer_doc", "gpg")["gpg"]
     assert call("gone", "sys.list_runners") == call("gone", "sys.list_returners") == []

@@ -25,7 +25,7 @@ def low(made, sls):
     return [chunk["name"] for chunk in ret]
 
 
-def test_a_further_run_sees_what_the_remotes_have_by_then(tmp_path):
+def test_a_further_run_uses_the_current_revisions(tmp_path):
     states = Repo(tmp_path / "s.git", {"a.sls": "{{ pillar.word }}1:\n  test.nop: []\n"})
     words = Repo(tmp_path / "p.git", {"top.sls": "base: {'*': [w]}", "w.sls": "word: x"})
     made = client(
@@ -43,7 +43,7 @@ def test_a_further_run_sees_what_the_remotes_have_by_then(tmp_path):
     assert low(made, "a") == ["y2"]
 
 
-def test_remotes_that_no_backend_serves_are_said(tmp_path, caplog):
+def test_remotes_that_no_backend_serves_are_reported(tmp_path, caplog):
     made = client(tmp_path, gitfs_remotes=["file:///nowhere/x.git"])
     assert made.run(Selection("here"), "state.show_top")["here"].exit_code == 0
     assert "fileserver_backend does not have git" in caplog.text

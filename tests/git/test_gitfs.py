@@ -218,7 +218,7 @@ def test_depth(repo, serve, tmp_path, opts, below):
 
 
 @pytest.mark.parametrize("opts, below", both_ways("filter", "blob:none"))
-def test_partial_clones_get_what_is_served_in_one_go(repo, serve, tmp_path, opts, below):
+def test_partial_clones_fetch_served_files_together(repo, serve, tmp_path, opts, below):
     one = repo({"a": "1", "d/b": "2", "d/l": ("120000", "../a")})
     one.commit({"unused": "3"}, "other")
     server = serve(one_of(one, below), **opts)

@@ -31,7 +31,7 @@ def test_what_the_lock_file_names_stays_where_it_is(repo, serve, lock):
     assert serve(one).read("a") == b"3"
 
 
-def test_nothing_is_fetched_for_what_is_locked_and_in_the_cache(repo, serve, lock):
+def test_locked_revisions_in_the_cache_are_not_fetched(repo, serve, lock):
     one = repo({"a": "1"})
     LockFile(lock).change({one.url: {"refs/heads/master": one.tip()}})
     serve(one, lock=lock).read("a")

@@ -60,7 +60,7 @@ def one_tip(one):
     return git(f"--git-dir={one.path.with_name('elsewhere')}", "rev-parse", "master")[:12]
 
 
-def test_a_remote_that_is_gone_stops_only_what_needs_it(repo, serve, tmp_path):
+def test_a_missing_remote_is_an_error_only_where_it_is_needed(repo, serve, tmp_path):
     one = repo({"a": "1"})
     server = serve(one, "file:///nowhere/x.git", gitfs_saltenv=[{"base": [{"ref": "master"}]}])
     with pytest.raises(GitError):
@@ -273,7 +273,7 @@ def test_one_controller_waits_for_another_and_uses_what_it_fetched(repo, serve, 
     assert said[-1] == ""
 
 
-def test_a_killed_fetch_leaves_nothing_behind(repo, tmp_path, serve, copies):
+def test_a_killed_fetch_leaves_no_files(repo, tmp_path, serve, copies):
     """SIGKILL during a fetch: the next fetch is complete, whatever was left."""
     one = repo({f"d{number % 40}/f{number}": os.urandom(2000) for number in range(800)})
     words = [sys.executable, "-c", _CONTROLLER, str(tmp_path / "cache"), one.url]
@@ -378,7 +378,7 @@ else:
         assert "there is no git on this machine" in done.stderr
 
 
-def test_copies_that_nobody_fetches_are_pruned(repo, serve, tmp_path):
+def test_copies_that_are_not_fetched_any_more_are_pruned(repo, serve, tmp_path):
     one = repo({"a.sls": "x"})
     serve(one.url).read("a.sls")
     cache = tmp_path / "cache"

@@ -115,7 +115,7 @@ def test_a_controller_that_takes_any_grain_is_found_out(bed: Bed) -> None:
     assert [chunk["__id__"] for chunk in run.done.data["web1"]] == ["it", "evil"]
 
 
-def test_what_lies_behind_it_is_no_other_target(bed: Bed) -> None:
+def test_claimed_resources_are_checked(bed: Bed) -> None:
     """Resources: no id of the inventory, no inventory type, no control characters, and no grain ``id`` of another."""
     found = {
         "thing": {

@@ -137,7 +137,7 @@ def test_one_damaged_byte_of_a_segment_is_mended(tmp_path, caplog):
     assert "repaired" in caplog.text
 
 
-def test_a_filter_that_lacks_what_is_there(tmp_path, monkeypatch):
+def test_a_filter_without_an_existing_entry(tmp_path, monkeypatch):
     """Its checksums are right, but it hides resources: this is detected."""
     with monkeypatch.context() as patch:
         patch.setattr(filters, "_MIX", 0x12345)

@@ -219,7 +219,7 @@ def test_many_segments_are_merged_by_another_process(tmp_path, monkeypatch):
         assert len(index.by_type("ssh")) == 200 * (compaction.FEW + 1)
 
 
-def test_writes_of_others_while_a_large_batch_comes(tmp_path, monkeypatch):
+def test_concurrent_writes_during_a_large_batch(tmp_path, monkeypatch):
     """A batch counts from its end: earlier writes are below it, later ones above."""
     monkeypatch.setattr(resources, "BATCH", 2)
     one, other = ResourceIndex(tmp_path), ResourceIndex(tmp_path)
@@ -393,7 +393,7 @@ def test_who_opens_a_long_log_begins_at_its_last_checkpoint(tmp_path):
         opened(both)
 
 
-def test_what_is_the_same_is_not_written_again(tmp_path):
+def test_unchanged_data_is_not_written_again(tmp_path):
     with ResourceIndex(tmp_path) as index:
         index.put("ssh", "a", "m")
         index.compact()
@@ -431,7 +431,7 @@ def test_private_files(tmp_path):
         ),
     ],
 )
-def test_what_is_imported(code, without):
+def test_lookups_import_only_needed_modules(code, without):
     """A lookup of a resource imports no module that it does not need."""
     root = os.path.dirname(os.path.dirname(pushsalt.__file__))
     code = f"import sys; sys.path.insert(0, {root!r}); {code}; print(*sys.modules)"

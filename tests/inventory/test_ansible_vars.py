@@ -143,7 +143,7 @@ def test_unsafe_texts_keep_their_braces(tmp_path, own):
 
 
 @pytest.mark.parametrize("text", ["h1\n", "h1\nh2:22\n", "# all\nh1 \n[web]\nh1\n"])
-def test_what_is_called_ini_is_ini(tmp_path, text):
+def test_files_named_ini_are_read_as_ini(tmp_path, text):
     path = tmp_path / "hosts.ini"
     path.write_text(text)
     assert "h1" in load_inventory([path], render=no_render).targets
@@ -159,7 +159,7 @@ def test_a_way_that_is_none_of_ours_is_said(tmp_path):
     assert said.startswith(f"{path}: hosts whose `ansible_connection` is not one") and said.endswith("reached by SSH")
 
 
-def test_what_is_not_opened_is_said_once_for_each_file(inventory):
+def test_undecrypted_values_are_reported_once_per_file(inventory):
     found = load_inventory([inventory], render=no_render, vault=Vault(lambda: [LABELLED]))
     assert found.targets["web1"].pillar["other"] == "open sesame"
     assert "door" not in found.targets["web1"].pillar and found.targets["web1"].sudo_password is None
@@ -447,7 +447,7 @@ def test_a_home_that_is_not_there_is_said(project):
     assert project.run("target", "*").out == "web1\n", "it is not needed"
 
 
-def test_only_what_ansible_asks_for_is_no_file(tmp_path, monkeypatch):
+def test_only_ansibles_words_for_a_prompt_are_not_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("prompt", "prompt_ask_vault_pass", "prompt-of-prod", "prompts"):
         Path(name).write_text(name)
@@ -483,7 +483,7 @@ def test_the_values_of_an_encrypted_inventory_are_hidden(project):
     assert done.code == 0 and "InnerS3" not in done.out + done.err and "**********" in done.out
 
 
-def test_the_image_of_a_large_inventory_hides_what_was_opened(project):
+def test_the_image_of_a_large_inventory_hides_decrypted_values(project):
     hosts = "".join(f"w{n} ansible_connection=local\n" for n in range(2100))
     project.write("hosts.ini", f"[web]\n{hosts}")
     assert "left out: door" in project.run("target", "w7").err

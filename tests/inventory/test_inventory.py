@@ -63,7 +63,7 @@ groups:
     assert "priv" not in target.origin
 
 
-def test_hosts_do_not_share_what_defaults_gave(load):
+def test_hosts_do_not_share_values_of_defaults(load):
     targets = load("defaults: {grains: {roles: [a]}}\nhosts: {one: {}, two: {}}").targets
     targets["one"].grains["roles"].append("b")
     assert targets["two"].grains == {"roles": ["a"]}
@@ -308,7 +308,7 @@ def test_mine_functions_of_a_roster_are_minion_options(load):
         ("{become_method: doas}", "{sudo: true}", (True, "doas")),
     ],
 )
-def test_become_says_by_what_and_so_that(load, defaults, host, want):
+def test_become_names_the_program_and_implies_becoming(load, defaults, host, want):
     target = load(f"defaults: {defaults}\nhosts:\n  a: {host}\n").targets["a"]
     assert (target.sudo, target.become) == want
 

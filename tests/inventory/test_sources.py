@@ -54,7 +54,7 @@ def test_inventories_of_others(name, tmp_path):
         ("[web]\na b\n", 2, "no variable"),
         ("[web]\na x='1\n", 2, "quote"),
         ("[web]\nw[9:1]\n", 2, "range"),
-        ("[a:children]\nb\n[b:children]\na\n", 1, "children"),
+        ("[a:children]\nb\n[b:children]\na\n", 1, "its own child"),
         ("[web]\na ansible_port=many\n", 2, "port"),
     ],
 )
@@ -94,7 +94,7 @@ def test_what_a_program_leaves_running_is_not_waited_for(tmp_path, monkeypatch):
 
 def test_a_program_that_fails_or_is_not_safe(tmp_path, monkeypatch):
     failing = program(tmp_path / "fails", "echo broken >&2; exit 3")
-    with pytest.raises(InventoryError, match="ended with 3: broken"):
+    with pytest.raises(InventoryError, match="ended with exit code 3: broken"):
         load_inventory([failing], render=no_render, execute=list_inventory)
     open_to_all = program(tmp_path / "open", "echo '{}'", 0o777)
     with pytest.raises(InventoryError, match="others can change"):

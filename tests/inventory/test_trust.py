@@ -399,7 +399,7 @@ def printed(tmp_path, data):
         {"ssh_options": ["IdentityAgent=/run/x"]},
     ],
 )
-def test_a_program_cannot_decide_what_runs_on_the_controller(host, tmp_path):
+def test_a_program_cannot_name_programs_for_the_controller(host, tmp_path):
     with pytest.raises(InventoryError, match="of host a") as caught:
         printed(tmp_path, {"hosts": {"a": {"host": "h", **host}}})
     assert "only a file or the configuration" in caught.value.message

@@ -69,7 +69,7 @@ def site(tmp_path_factory):
         yield machine, pushsalt
 
 
-def test_formulas_do_what_they_say_and_then_rest(site):
+def test_formulas_converge(site):
     machine, pushsalt = site
     apply = partial(pushsalt, "apply")
     machine.shell("useradd gone")

@@ -49,7 +49,7 @@ class Counted:
         return once.get(level, question, inputs, render)
 
 
-def test_only_what_was_read_counts():
+def test_only_inputs_that_were_read_count():
     render = Counted(lambda inputs: inputs.pillar["b"] if inputs.pillar["a"] == 1 else "other")
     once = Once()
     assert render(once, ReadSource({"a": 1, "b": 1})) == 1

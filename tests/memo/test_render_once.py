@@ -257,7 +257,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("changing", [False, True])
-def test_each_change_of_what_is_read_counts(tmp_path: Path, changing: bool) -> None:
+def test_each_change_of_an_input_counts(tmp_path: Path, changing: bool) -> None:
     """Each read is an SLS. Changes by an SLS are visible to all later ones."""
     warm = World(tmp_path)
     for name, text in {
@@ -331,7 +331,7 @@ def test_equal_inputs_are_rendered_once(world: World, function: str) -> None:
     assert rendered(world, "t2", function) == [1, 0, 1]
 
 
-def test_only_what_differs_is_rendered(world: World) -> None:
+def test_only_files_with_different_inputs_are_rendered(world: World) -> None:
     rendered(world, "t1", "state.show_lowstate")
     world.grains["t1"]["a"] = "y"
     assert rendered(world, "t1", "state.show_lowstate") == [0, 1, 1]  # a.sls, not b.sls

@@ -45,7 +45,7 @@ def test_treatment(name, opts, want):
     assert treatment(name, opts, KINDS[name]) == want
 
 
-def test_the_options_default_to_what_is_treated_so():
+def test_default_options_of_dry_runs():
     assert OPTIONS["test_template_functions"].default == "refuse"
     assert OPTIONS["test_template_allow"].default == OPTIONS["test_template_refuse"].default == []
 
@@ -168,7 +168,7 @@ def test_it_can_be_let_through(tree, caplog):
 SILENT_OWN = "def put(path):\n    open(path, 'w').close()\n"
 
 
-def test_what_says_nothing_is_refused_with_what_to_do(tree):
+def test_functions_without_declared_effects_are_refused_with_a_hint(tree):
     tree.write("salt/_modules/quiet.py", SILENT_OWN)
     sls = f"# {{{{ salt['quiet.put']('{tree.made}') }}}}\nx: test.nop\n"
     [text] = tree.apply(sls).ret

@@ -48,7 +48,7 @@ def text(modules: CustomModules, name: str) -> str:
     return modules.source(f"thin.modules.{name}").split("'")[1]
 
 
-def test_what_is_found(found, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_found_modules(found, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     base = found()
     assert {kind: sorted(names) for kind, names in base.by_kind.items()} == {
         "modules": ["a", "b", "d", "pack"],

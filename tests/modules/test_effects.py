@@ -33,7 +33,7 @@ def kinds() -> list[str]:
 
 
 @pytest.mark.parametrize("kind", kinds())
-def test_every_function_says_what_it_does(kind):
+def test_every_function_declares_its_effects(kind):
     loaders = loader.Loaders({}, runtime, grains={}, pillar={})
     virtual: dict[str, dict[str, str]] = {}
     for full in runtime.names(f"thin.{kind}"):
@@ -50,7 +50,7 @@ def test_every_function_says_what_it_does(kind):
                 assert declared.setdefault(function, word) == word, f"{name}.{function}: one file reads, one changes"
 
 
-def test_every_function_of_the_controller_says_what_it_does():
+def test_every_function_of_the_controller_declares_its_effects():
     import pushsalt.functions
 
     for path in sorted(Path(pushsalt.functions.__file__).parent.glob("[!_]*.py")):
@@ -79,12 +79,12 @@ def test_every_function_of_the_controller_says_what_it_does():
         ("mine.send", CHANGES),
     ],
 )
-def test_what_is_shipped(name, kind):
+def test_effects_of_shipped_functions(name, kind):
     effect = shipped(name)
     assert effect is not None and effect.kind == kind
 
 
-def test_what_is_not_shipped():
+def test_unknown_functions_have_no_effect():
     assert shipped("no.such") is None
     assert shipped("grains.no_such") is None
     assert shipped("nothing") is None

@@ -314,7 +314,7 @@ def test_a_target_with_an_older_python(tmp_path, fake):
     assert "Salt 12.3, whose own module would do it, needs Python 3.99 or newer; this target has 3." in error(done)[1]
 
 
-def test_only_what_salt_needs_is_given(project, fake):
+def test_salt_gets_only_the_data_that_it_needs(project, fake):
     from pushsalt.cache.store import Bank
     from pushsalt.modules.saltpython import SaltPython
 

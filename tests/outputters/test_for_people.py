@@ -55,12 +55,12 @@ def test_changes_only_in_the_order_of_the_run():
         ({"/d": {"old": "a", "new": "b"}}, ["/d: a -> b"]),
     ],
 )
-def test_the_name_is_not_said_again(changes, shown):
+def test_the_name_is_not_repeated_in_the_changes(changes, shown):
     lines = show(a=state("file_|-/d_|-/d_|-x", 0, True, changes)).splitlines()
     assert [row.strip() for row in lines[2 : 2 + len(shown)]] == shown
 
 
-def test_a_highstate_without_states_says_what_to_do():
+def test_a_highstate_without_states_has_a_hint():
     key, said = "no_|-states_|-states_|-None", "No Top file or master_tops data matches found."
     comment = Explained(f"{said} Please see master log for details.", "write top.sls")
     ret = {"result": False, "comment": comment, "name": "No States", "changes": {}}
@@ -217,7 +217,7 @@ def test_warnings_of_unchanged_states_show():
     assert "warning: old argument" in show(a=state("test_|-s_|-s_|-nop", 0, warnings=["old argument"]))
 
 
-def test_commands_say_what_they_said():
+def test_output_of_commands_is_shown():
     changes = {"pid": 1, "retcode": 0, "stdout": "hello", "stderr": ""}
     text = show(a=state("cmd_|-x_|-echo_|-run", 0, True, changes))
     assert "stdout: hello" in text
@@ -372,7 +372,7 @@ def test_own_values_of_one_name_are_all_compared():
     assert "alike" not in rich.output(data, own=own.get)
 
 
-def test_unknown_host_keys_are_listed_with_what_to_compare_them_by():
+def test_unknown_host_keys_are_listed_with_the_commands_to_verify_them():
     def unknown(id, number):
         message = f"{id}: the host key of 10.0.0.{number} port 22 is not known: ssh-ed25519 SHA256:key{number}"
         return {"error": {"kind": "host_key_unknown", "message": message, "hint": "compare"}}
@@ -419,6 +419,13 @@ def test_a_silent_command_that_fails_has_its_exit_status():
     data = {"a": "", "b": "out"}
     returns = {id: TargetReturn(id, ret, exit_code=2, retcode=3) for id, ret in data.items()}
     assert rich.output(data, returns=returns).startswith("a  exit status 3\n\nb  exit status 3\n    out\n")
+
+
+@pytest.mark.parametrize("value, body", [("", ""), (True, "    True\n"), ("a\nb", "    a\n    b\n")])
+def test_a_failed_batch_check_has_no_exit_status_of_the_command(value, body):
+    returns = {"web1": TargetReturn("web1", value, exit_code=2, retcode=1, check="test.ping: returned False")}
+    text = rich.output({"web1": value}, returns=returns)
+    assert text == f"web1  batch check failed\n{body}  test.ping: returned False\n"
 
 
 @pytest.mark.parametrize(

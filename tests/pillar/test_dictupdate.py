@@ -34,7 +34,7 @@ def test_strategies(strategy, renderer, lists, want):
     assert before == (A, B)
 
 
-def test_aggregate_joins_what_is_marked():
+def test_aggregate_joins_marked_values():
     assert merge({"l": AggregatedSequence([1, 2])}, {"l": AggregatedSequence([2, 3])}, "aggregate") == {"l": [1, 2, 3]}
     assert merge({"l": AggregatedSequence([1, 2])}, {"l": [2, 3]}, "aggregate") == {"l": [2, 3]}
     assert aggregate("first", "second", True) == ["first", "second"]

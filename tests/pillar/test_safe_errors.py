@@ -37,6 +37,6 @@ def test_lines_around_the_place(source, shown):
     assert safe_error(Explained("short", text), Redactor().is_secret_key).explanation == safe
 
 
-def test_the_words_do_not_repeat_what_the_lines_hide():
+def test_messages_do_not_repeat_hidden_lines():
     text = f"no constructor for '!tag9' in\n{excerpt('pwd: !tag9', 1)}"
     assert safe_error(text, Redactor().is_secret_key) == "no constructor for '**********' in\n> 1 | pwd: **********"

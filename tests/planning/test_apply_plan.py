@@ -127,7 +127,7 @@ def test_sealed_to_a_recipient(project: Project, top: Path) -> None:
     assert (top / "f").read_text() == "x\n"
 
 
-def test_what_is_refused(project: Project, top: Path) -> None:
+def test_refused_plan_files(project: Project, top: Path) -> None:
     states(project, {f"{top}/f": {"file.managed": [{"contents": "x"}]}})
     file = planned(project)
     for words in (

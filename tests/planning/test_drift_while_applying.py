@@ -88,7 +88,7 @@ def test_the_file_that_a_state_is_about_to_write(bed: Bed, top: Path, before: st
     assert sorted(path.name for path in top.iterdir()) == ["a"], "nothing is left over"
 
 
-def test_a_file_behind_a_link(bed: Bed, top: Path) -> None:
+def test_a_file_that_a_link_points_to(bed: Bed, top: Path) -> None:
     (top / "real").write_text("before\n")
     (top / "a").symlink_to("real")
     found = by_name(bed.apply_planned(planned(bed, top, drifting(bed, top, top / "real"), ["will"] * 3)))

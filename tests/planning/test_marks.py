@@ -48,20 +48,20 @@ def test_by_themselves() -> None:
 
 
 @pytest.mark.parametrize("requisite", ["require", "watch", "onchanges", "onfail", "require_any", "prereq"])
-def test_a_requisite_on_what_changes(requisite: str) -> None:
+def test_a_requisite_on_a_state_that_changes(requisite: str) -> None:
     low = chunk("b", "test.nop", **{requisite: [{"file": "/a"}]})
     found = marked((chunk("/a", "file.managed"), WOULD), (low, SAME))
     assert found["b"].mark == "may"
     assert found["b"].because == [tag_of(chunk("/a", "file.managed"))]
 
 
-def test_a_requisite_on_what_does_not() -> None:
+def test_a_requisite_on_a_state_that_does_not_change() -> None:
     low = chunk("b", "cmd.run", onchanges=[{"file": "/a"}])
     found = marked((chunk("/a", "file.managed"), SAME), (low, {**SAME, **NOT_RUN}))
     assert words(found) == {"/a": "none", "b": "none"}
 
 
-def test_what_is_looked_at() -> None:
+def test_footprints_of_states() -> None:
     found = marked(
         (chunk("/etc/a", "file.managed"), WOULD),
         (chunk("/etc/b", "file.managed"), WOULD),
@@ -142,7 +142,7 @@ def test_what_fails_is_no_ground_for_reactions() -> None:
     assert words(found) == {"/d/f": "none", "b": "may"}
 
 
-def test_a_link_that_moves_what_is_there() -> None:
+def test_a_link_that_replaces_a_file() -> None:
     chunk = {"state": "file", "fun": "symlink", "name": "/l", "__id__": "l", "target": "/t"}
     ret = {"result": False, "changes": {}, "comment": "File or directory exists", "name": "/l"}
     tag = "file_|-l_|-/l_|-symlink"

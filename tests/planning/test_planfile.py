@@ -52,7 +52,7 @@ def a_plan() -> PlanFile:
     return PlanFile(made, {"web1": target}, {}, {"00": b"\0\xff" * 90_000}, ["hush"])
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_a_plan_file_is_read_as_it_was_written(tmp_path: Path) -> None:
     for recipients, identities in (([], []), ([RECIPIENT], [IDENTITY]), ([OTHER_RECIPIENT, RECIPIENT], [IDENTITY])):
         path = tmp_path / "a.plan"
         planfile.write(path, a_plan(), recipients)

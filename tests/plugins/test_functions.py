@@ -72,7 +72,7 @@ def test_what_it_lacks_is_ours(bed, mine):
     assert bed.json("run", "web1", "mine.valid").code == 0
 
 
-def test_a_dry_run_calls_what_says_that_it_reads(bed, mine):
+def test_a_dry_run_calls_functions_that_declare_to_only_read(bed, mine):
     for name, code in (("words", 0), ("fails", 2)):
         bed.write("salt/one.sls", f"# {{{{ salt['mine.{name}']() }}}}\ny: test.nop\n")
         assert bed.run("apply", "here", "--test", "one").code == code, name

@@ -35,7 +35,7 @@ def test_it_is_the_inventory(bed, mine):
     assert (shown["user"], shown["host"]) == ("me", "192.0.2.1")
 
 
-def test_what_is_named_comes_first(bed, mine):
+def test_a_named_inventory_or_roster_is_used_first(bed, mine):
     assert bed.run("target", "-i", "inventory.yaml", "web*").out.split() == ["web1"]
     bed.configure(roster="flat", roster_file="inventory.yaml")
     assert bed.run("target", "web*").out.split() == ["web1"]

@@ -139,7 +139,7 @@ def test_wheel_functions_say_that_they_have_no_meaning(project):
         (None, "no such reactor SLS"),
     ],
 )
-def test_what_fails_is_an_event_and_the_rest_goes_on(project, tmp_path, text, said):
+def test_a_failed_reaction_is_an_event_and_others_continue(project, tmp_path, text, said):
     configure(project, {"app": ["salt://bad.sls", "salt://good.sls"]})
     if text is not None:
         project.write("salt/bad.sls", text)
@@ -198,7 +198,7 @@ def test_what_a_target_says_is_never_a_template(project, tmp_path):
     assert ran(tmp_path) == [text.replace("#", "#")] or ran(tmp_path) == ["{{1+1}}-#!py"]
 
 
-def test_secrets_are_not_in_what_is_said(project, tmp_path):
+def test_secrets_are_not_in_messages(project, tmp_path):
     configure(project, {"app": "salt://secret.sls"}, pillar_roots={"base": ["pillar"]})
     project.write("pillar/top.sls", "base:\n  '*': [all]\n")
     project.write("pillar/all.sls", f"password: {SECRET}\n")

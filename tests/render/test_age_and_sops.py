@@ -88,7 +88,7 @@ def test_what_age_cannot_decrypt_names_the_key_and_the_file(tmp_path, identity):
     assert "no age identity is configured" in str(pillar(made))
 
 
-def test_an_identity_with_a_passphrase_asks_nobody_on_a_terminal(tmp_path):
+def test_an_identity_with_a_passphrase_does_not_prompt(tmp_path):
     need("age")
     need("setsid")
     keygen(tmp_path / "id", passphrase="a-passphrase")

@@ -92,7 +92,7 @@ def test_own_renderer_that_fails(tree):
         tree.render("web")
 
 
-def test_lines_of_what_an_sls_declares(tree):
+def test_lines_of_declarations(tree):
     tree.write("m.jinja", "{% macro m() %}\nz: 1\n{% endmacro %}")
     file = tree.write(
         "web.sls",

@@ -161,7 +161,7 @@ def test_yaml_error_within_a_macro(tree, lib, sls, line, callers):
         assert f"  from {web}:{caller}\n" in exc.errors[0]
 
 
-def test_yaml_error_in_what_a_caller_gives_to_a_macro(tree):
+def test_yaml_error_in_a_call_block(tree):
     tree.write("lib.jinja", "{% macro m() %}\na: 1\n{{ caller() }}\n{% endmacro %}")
     web = tree.write("web.sls", "{% from 'lib.jinja' import m %}\n{% call m() %}\n\nb: c: d\n{% endcall %}")
     exc = error(tree)

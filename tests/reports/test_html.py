@@ -109,7 +109,7 @@ def test_foreign_text_is_text(tmp_path: Path) -> None:
     assert f"script-src 'sha256-{allowed}'" in page and "default-src 'none'" in page
 
 
-def test_outcomes_times_and_what_depends_on_what(tmp_path: Path) -> None:
+def test_outcomes_times_and_dependencies(tmp_path: Path) -> None:
     returns = {
         "web1": TargetReturn("web1", states(), "states", phases={"connect": 0.5, "run": 1.0}),
         "web2": TargetReturn("web2", failing(), "states", 2, warnings=["it is slow"]),

@@ -97,7 +97,7 @@ def test_a_job_is_kept_once(database, opened, ret):
     assert json.loads(kept)["tgt"] == "*"
 
 
-def test_one_that_may_have_arrived_comes_once(database, opened, ret):
+def test_a_return_that_may_have_arrived_is_stored_once(database, opened, ret):
     module, outside = opened
     events = [{"tag": f"salt/{ret['jid']}", "data": {"n": n}} for n in range(3)]
     for again in (False, True):
@@ -126,7 +126,7 @@ WRONG = {
 }
 
 
-def test_trouble_says_what_and_shows_no_password(database, load, ret):
+def test_errors_give_the_reason_without_passwords(database, load, ret):
     for wrong in WRONG[database.name]:
         module, outside = load(database.name, **{**database.options, **wrong})
         with pytest.raises(Trouble) as caught:
@@ -145,7 +145,7 @@ def test_a_missing_table_is_named(postgres_port, load, ret):
 
 
 @pytest.mark.parametrize("name", ["postgres", "mysql"])
-def test_nobody_there(load, ret, name):
+def test_no_server(load, ret, name):
     pytest.importorskip("psycopg" if name == "postgres" else "pymysql")
     module, outside = load(name, host="127.0.0.1", port=free_port())
     with pytest.raises(Trouble, match="onnect") as caught:

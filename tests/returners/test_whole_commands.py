@@ -90,7 +90,7 @@ def test_a_redirect_is_not_followed(project, hook):
         assert done.code == 0 and "redirects to" in done.err and not other.posts, done.err
 
 
-def test_what_is_refused_is_not_sent_again(project, hook):
+def test_a_refused_return_is_not_sent_again(project, hook):
     configure(project, **{"returner.http": {"url": hook.url}})
     hook.answers[:] = [422]
     done = project.run("run", "here", "test.ping", "--return", "http")
@@ -228,7 +228,7 @@ def test_one_that_is_not_there_or_broken(project, asked, name, said):
 
 
 @pytest.mark.parametrize("value", ["", "a,,b", "../x", "a b", "-x"])
-def test_names_that_are_none(project, value):
+def test_invalid_names(project, value):
     done = project.run("run", "here", "test.ping", f"--return={value}")
     assert done.code == 1 and "--return" in done.err, done.err
 
@@ -266,7 +266,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_bad_configuration_is_said_and_the_job_goes_on(project, case):
+def test_an_invalid_configuration_is_reported_and_the_job_continues(project, case):
     name, options, said = BAD[case]
     configure(project, **options)
     done = project.json("run", "here", "test.ping", "--return", name)

@@ -111,7 +111,7 @@ def nested_plist(levels: int) -> bytes:
     return data + struct.pack(f">{len(places)}H", *places) + struct.pack(">6xBBQQQ", 2, 1, len(objects), 0, len(data))
 
 
-def test_what_is_small_and_stands_for_much_is_refused(ask):
+def test_small_values_that_expand_to_much_data_are_refused(ask):
     assert ask("slsutil.deserialize", ["plist", nested_plist(2)]) == {"ret": [["x", "x"], ["x", "x"]]}
     assert "levels of them: too much" in ask("slsutil.deserialize", ["plist", nested_plist(40)])["error"]
 

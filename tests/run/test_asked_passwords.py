@@ -83,7 +83,7 @@ def test_the_login_password_of_a_roster_answers_sudo(project, tmp_path):
 
 
 @pytest.mark.parametrize("flag, setting", [("-k", "passwd_command"), ("--ask-become-pass", "sudo_password_command")])
-def test_without_a_terminal_nobody_is_asked(project, flag, setting):
+def test_without_a_terminal_there_is_no_prompt(project, flag, setting):
     done = project.run("run", flag, "a", "test.ping")
     assert done.code == 1 and "which needs a terminal" in done.err and setting in done.err
     assert not done.out
@@ -186,7 +186,7 @@ def test_commands_that_give_none(project, tmp_path, command, said):
         ("{passwd_command: true}", "must be a command"),
     ],
 )
-def test_commands_that_are_none(project, host, said):
+def test_invalid_commands(project, host, said):
     project.write("inventory.yaml", f"hosts:\n  a: {host}\n")
     with pytest.raises(InventoryError, match=said) as caught:
         _ = open_project(project).inventory

@@ -147,7 +147,7 @@ async def test_those_at_work_are_finished():
     assert left_out(results) == IDS[3:]
 
 
-async def test_what_is_said():
+async def test_messages_of_a_stopped_rollout():
     results, _, notes = await roll(course_of({"batch": "1", "max_fail": "2"}), {"t1": FAILED, "t3": GONE})
     assert notes.warnings == [
         "the rollout was stopped: 1 target failed and 1 gave no answer (--max-fail 2); 6 targets were not begun"
@@ -185,7 +185,7 @@ async def test_a_check_is_for_those_that_are_well():
     assert left_out(results) == IDS[6:]
 
 
-async def test_a_check_comes_after_the_last_batch_too():
+async def test_the_last_batch_is_checked_too():
     check = Checked("t9")
     results, _, _ = await roll(course_of({"batch_check": "test.ping"}), check=check)
     assert check.asked == [IDS] and results["t9"].exit_code == 2
@@ -247,7 +247,7 @@ async def test_stopping_while_it_waits():
     assert set(kinds(results)) == set(IDS[5:]) and set(kinds(results).values()) == {"interrupted"}
 
 
-async def test_leaving_early_cancels_what_runs():
+async def test_leaving_early_cancels_running_targets():
     cancelled = []
 
     async def run_one(id):

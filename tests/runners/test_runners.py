@@ -84,6 +84,32 @@ def test_files_pillar_and_surveys(project):
     assert "pillar.cached" not in docs
 
 
+def test_graphs_of_requisites(project):
+    """In Salt's form: of the controller, or with ``tgt`` of targets."""
+    project.write(
+        "salt/two.sls",
+        "two:\n  test.nop:\n    - name: {{ grains.id }}\n    - require: [test: 'on\"e']\n'on\"e':\n  test.nop: []\n",
+    )
+    found = runner(project, "state.graph", "two", "tgt=web1")
+    assert found == {
+        "web1": "\n".join(
+            [
+                "digraph G {",
+                '  "test_|-two_|-web1_|-nop" [label="test.nop\\ntwo\\n(web1)"];',
+                '  "test_|-on\\"e_|-on\\"e_|-nop" [label="test.nop\\non\\"e"];',
+                '  "test_|-on\\"e_|-on\\"e_|-nop" -> "test_|-two_|-web1_|-nop" [label="require"];',
+                "}",
+            ]
+        )
+    }
+    assert '[label="test.nop\\none"];' in runner(project, "state.graph", "one")
+    project.write("salt/top.sls", "base:\n  '*': [one]\n")
+    assert '[label="test.nop\\none"];' in runner(project, "state.graph_highstate", "tgt=web1")["web1"]
+    project.write("salt/one.sls", "one: 3\n")
+    [text] = runner(project, "state.graph_highstate")
+    assert "one" in text
+
+
 def test_manage(project):
     assert runner(project, "manage.present") == ["web1", "web2"]
     assert runner(project, "manage.joined", "subset=web1") == ["web1"]

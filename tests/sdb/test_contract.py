@@ -8,19 +8,19 @@ import pytest
 from pushsalt.errors import FunctionError, TargetError
 
 
-def test_the_value_is_what_lives_there(bed):
+def test_the_value_equals_the_stored_one(bed):
     bed.put("db_password", "correct-horse-battery")
     assert bed.store().get(bed.uri("db_password")) == "correct-horse-battery"
     assert bed.store().value(bed.uri("db_password")) == "correct-horse-battery"
 
 
-def test_every_value_is_told_to_what_hides_secrets(bed):
+def test_every_value_is_added_to_the_redactor(bed):
     bed.put("db_password", "correct-horse-battery")
     bed.store().get(bed.uri("db_password"))
     assert "correct-horse-battery" in bed.hidden
 
 
-def test_what_is_not_there_is_none_and_an_error_where_it_must_be(bed):
+def test_a_missing_value_is_none_or_with_strict_an_error(bed):
     assert bed.store().get(bed.uri("nobody_has_this")) is None
     with pytest.raises(TargetError) as caught:
         bed.store().value(bed.uri("nobody_has_this"))
@@ -68,7 +68,7 @@ def test_a_random_value_is_made_once_for_all_that_ask(bed):
     store.delete(uri)
 
 
-def test_down_is_an_error_of_who_needs_it_said_at_once_the_next_time(bed):
+def test_an_unreachable_store_is_an_error_and_not_tried_again(bed):
     if not bed.down:
         pytest.skip("it cannot be down")
     bed.put("there", "a-value-that-is-there")
@@ -84,7 +84,7 @@ def test_down_is_an_error_of_who_needs_it_said_at_once_the_next_time(bed):
     assert time.monotonic() - began < 0.1
 
 
-def test_salts_answers_to_what_is_no_uri_of_a_profile(bed):
+def test_answers_for_text_that_is_not_a_uri_of_a_profile(bed):
     store = bed.store()
     for text in ("plain", "sdb://it", "sdb://it/", "sdb://nobody/key", None, 5):
         assert store.get(text) == text

@@ -46,7 +46,7 @@ def test_yaml_that_is_broken_names_the_line_and_shows_nothing(tmp_path):
     assert f"{tmp_path}/a.yaml:" in error.message and "hidden-word" not in error.message
 
 
-def test_a_value_cannot_be_changed_by_who_got_it(tmp_path):
+def test_a_caller_cannot_change_a_stored_value(tmp_path):
     (tmp_path / "a.yaml").write_text("db: {password: one-secret}\n")
     sdb = store({"driver": "yaml", "files": [str(tmp_path / "a.yaml")]})
     sdb.get("sdb://it/db")["password"] = "changed"
@@ -140,7 +140,7 @@ def test_a_server_that_is_no_redis(answer, words):
 # web servers -------------------------------------------------------------------------------------------------------
 
 
-def test_rest_fills_names_in_and_sends_what_the_entry_says(web):
+def test_rest_replaces_names_and_sends_the_configured_request(web):
     web.json("/users/a%2Fb%20c/keys?page=2", {"keys": ["k1", "k2"]})
     entry = {
         "url": web.url.replace("//", "//me:my%20word@") + "/users/{{ user }}/keys",

@@ -278,7 +278,7 @@ it:
     assert asked(tmp_path) == [] and not (tmp_path / "out").exists()
 
 
-def test_a_text_made_of_what_a_target_claims_cannot_ask(tmp_path):
+def test_a_text_with_data_of_a_target_cannot_read_secrets(tmp_path):
     evil = "{{ salt['sdb.get']('sdb://counted/stolen') }}"
     made = project(tmp_path, {"web1": offline(grains={"os": "Debian", "evil": evil})})
     said = shown(made, "web1", "salt['slsutil.renderer'](string=grains.evil, default_renderer='jinja')")
@@ -405,7 +405,7 @@ def test_where_users_drivers_lie(tmp_path, folder, config):
     assert shown(made, "web1", "salt['sdb.get']('sdb://own/key')") == "key from the profile"
 
 
-def test_a_users_driver_wins_over_ours_and_says_what_is_wrong_with_it(tmp_path):
+def test_a_users_driver_overrides_the_shipped_one_and_its_errors_are_reported(tmp_path):
     made = Project(tmp_path, {"web1": offline()}, osenv={"driver": "env"})
     made.write("salt/_sdb/env.py", "def get(key, profile=None):\n    raise RuntimeError('out of order')\n")
     made.write("salt/a.sls", "it:\n  test.nop: [{x: \"{{ salt['sdb.get']('sdb://osenv/HOME') }}\"}]\n")
@@ -506,7 +506,7 @@ def test_a_render_process_is_told_of_no_login(tmp_path):
         assert word not in told
 
 
-def test_check_asks_nobody(tmp_path):
+def test_check_reads_no_secrets(tmp_path):
     made = project(tmp_path, {"web1": offline()})
     made.write("salt/a.sls", "it:\n  test.nop: [{x: \"{{ salt['sdb.get']('sdb://counted/x') }}\"}]\n")
     made.write("salt/top.sls", "base: {'*': [a]}\n")
@@ -515,7 +515,7 @@ def test_check_asks_nobody(tmp_path):
     assert asked(tmp_path) == []
 
 
-def test_an_image_of_a_large_inventory_keeps_what_is_a_uri(tmp_path, monkeypatch):
+def test_the_image_of_a_large_inventory_keeps_uris(tmp_path, monkeypatch):
     monkeypatch.setattr(inventoryimage, "WORTH_IT", 2)
     hosts = {
         f"web{at}": {"passwd": "sdb://counted/p", "pillar": {"a": [{"b": "sdb://counted/x"}], "c": "sdb"}}

@@ -85,7 +85,7 @@ def chosen(client, expr, tgt_type="compound", delimiter=":"):
         ("M@web*", ""),
     ],
 )
-def test_what_is_kept_with_the_inventory_over_it(client, expr, ids):
+def test_cached_data_is_overridden_by_the_inventory(client, expr, ids):
     assert chosen(client, expr) == ids.split()
 
 
@@ -116,7 +116,7 @@ def test_without_an_index_each_id_is_looked_at(client, monkeypatch):
     assert chosen(client, "G@os:Debian and not S@10.0.0.1") == ["web2", "here"]
 
 
-def test_what_is_old_is_said_once(make, client, caplog):
+def test_old_data_is_reported_once(make, client, caplog):
     entry = client.project.pillar_bank.path
     for path in entry.iterdir():
         os.utime(path, (time.time() - 3 * 86400,) * 2)
@@ -139,7 +139,7 @@ def test_switched_off_nothing_is_kept_or_looked_at(make, client):
     assert off.project.pillar_bank.get("here") is None
 
 
-def test_what_is_compiled_is_what_targets_are_chosen_by(make, tmp_path):
+def test_targets_are_selected_by_compiled_pillar(make, tmp_path):
     (tmp_path / "top.sls").write_text("base: {'*': [data]}")
     (tmp_path / "data.sls").write_text("kind: {{ grains.get('os') }}\npassword: canary-{{ opts['id'] }}")
     client = make(pillar_roots={"base": [str(tmp_path)]})
@@ -180,7 +180,7 @@ def test_exclude_and_limit(client):
         ("wbe1", "nearest ids: web1"),
     ],
 )
-def test_nothing_found_says_of_whom_nothing_is_known(client, expr, words):
+def test_an_empty_selection_names_the_targets_without_data(client, expr, words):
     with pytest.raises(NoTargetError) as caught:
         client.target(Selection(expr, "compound"))
     assert caught.value.hint.startswith(words)

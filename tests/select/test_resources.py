@@ -47,7 +47,7 @@ def test_as_targets(project):
     assert caught.value.kind == "resource_unknown"
 
 
-def test_what_is_gone_is_forgotten(project):
+def test_removed_resources_are_forgotten(project):
     managed = project.managed
     managed.register("host1", {"machine": {"m1": chroot("m1", os="Debian"), "m2": chroot("m2", os="Debian")}})
     project.pillar_bank.put("machine:m2", {"a": 1})
@@ -67,7 +67,7 @@ def test_a_type_that_could_not_be_looked_for_stays(project):
     assert managed.target("machine:m1").enter == ("chroot", "/srv/m1")
 
 
-def test_nobody_takes_over_what_another_manages(project, caplog):
+def test_a_manager_cannot_take_over_the_resources_of_another(project, caplog):
     managed = project.managed
     managed.register("host1", {"container": {"db": chroot("db", os="Debian")}})
     project.pillar_bank.put("container:db", {"password": "secret"})
@@ -89,7 +89,7 @@ def test_an_id_of_the_inventory_is_taken_only_where_it_is_declared(project, capl
     assert project.managed.register("host1", found, (), declared) == {"container": ["c1", "host2"]}
 
 
-def test_it_is_forgotten_only_by_who_manages_it_now(project):
+def test_a_resource_is_forgotten_only_with_its_current_manager(project):
     managed = project.managed
     managed.register("host1", {"container": {"db": {"grains": {"os": "Debian"}}}})
     project.resources.put_many([("container", "db", "host2")])  # by a controller that saw the move earlier
@@ -155,7 +155,7 @@ def test_nonsense_is_left_out(project, said):
         ({"machine": {"chroots": {}}}, {"resources": {"dummy": {}}}, {"machine": {"chroots": {}}, "dummy": {}}),
     ],
 )
-def test_what_is_declared(project, option, pillar, declared):
+def test_declared_resources(project, option, pillar, declared):
     project.config.opts["resource_types"] = [option] if isinstance(option, str) else option
     target = project.inventory.targets["host1"]
     assert project.managed.declarations(target, pillar) == declared

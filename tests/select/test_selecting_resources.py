@@ -130,7 +130,7 @@ def keys(client, expr, tgt_type="compound", **more):
         ("compound", "S@10.1.0.1", "machine:m1"),
     ],
 )
-def test_what_is_selected(make, client, tgt_type, expr, want):
+def test_selected_resources(make, client, tgt_type, expr, want):
     assert keys(make(nodegroups={"group": "I@app:name:shop"}), expr, tgt_type) == want.split()
 
 
@@ -198,13 +198,13 @@ def test_one_that_asks_about_others_gets_keys(client):
         ("grain", "os:Plan9", "the cache has no grains of 2 targets: --refresh collects first"),
     ],
 )
-def test_nothing_found_says_what_may_have_been_meant(client, tgt_type, expr, hint):
+def test_an_empty_selection_has_suggestions(client, tgt_type, expr, hint):
     with pytest.raises(NoTargetError) as caught:
         client.target(Selection(expr, tgt_type))
     assert hint in caught.value.hint
 
 
-def test_a_list_that_names_what_is_not_there_is_wrong(client):
+def test_a_list_with_an_unknown_name_is_an_error(client):
     with pytest.raises(NoTargetError, match="no such id in the inventory, and no such resource: m9"):
         client.target(Selection("m3,m9,web1", "list"))
 
@@ -239,7 +239,7 @@ def test_why_a_plain_glob_or_list_does(client):
     assert list(explained(client, "*", selected, "glob")) == selected
 
 
-def test_only_what_is_there_can_be_explained(client):
+def test_only_existing_targets_can_be_explained(client):
     with pytest.raises(UsageError, match="there is no 'm9' in the inventory, and no target of it manages") as caught:
         explained(client, "*", ["m9"])
     assert caught.value.hint == "machine:m9 is managed by elsewhere, which is not in the inventory"

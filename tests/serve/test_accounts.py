@@ -8,7 +8,7 @@ import bcrypt
 import pytest
 
 from pushsalt.errors import ConfigError
-from pushsalt.serve.accounts import _NOBODY, Accounts
+from pushsalt.serve.accounts import _DUMMY_HASH, Accounts
 
 PASSWORD = "open sesame"
 SHA = hashlib.sha512(PASSWORD.encode()).hexdigest()
@@ -55,9 +55,9 @@ def test_an_empty_password_is_none(tmp_path):
     assert not accounts(tmp_path, "anna:\n", hashtype="bcrypt").check("file", "anna", "")
 
 
-def test_what_is_no_hash_of_bcrypt(tmp_path, caplog):
+def test_an_invalid_bcrypt_hash(tmp_path, caplog):
     assert not accounts(tmp_path, "anna:plain\n", hashtype="bcrypt").check("file", "anna", "plain")
-    assert "no hash of bcrypt" in caplog.text
+    assert "not a bcrypt hash" in caplog.text
 
 
 def test_a_password_that_bcrypt_would_cut(tmp_path):
@@ -67,8 +67,8 @@ def test_a_password_that_bcrypt_would_cut(tmp_path):
     assert not found.check("file", "anna", "x" * 73)
 
 
-def test_nobodys_hash_is_one():
-    assert bcrypt.checkpw(b"x", _NOBODY.encode()) is False
+def test_the_dummy_hash_is_a_valid_hash():
+    assert bcrypt.checkpw(b"x", _DUMMY_HASH.encode()) is False
 
 
 @pytest.mark.parametrize("mode, options", [(0o620, {"hashtype": "sha512"}), (0o644, {}), (0o602, {})])
@@ -84,7 +84,7 @@ def test_an_account_without_permissions_does_not_exist(tmp_path):
     assert not accounts(tmp_path, f"anna:{PASSWORD}\n", permissions=()).check("file", "anna", PASSWORD)
 
 
-def test_names_that_are_none(tmp_path):
+def test_invalid_names_of_accounts(tmp_path):
     path = tmp_path / "users"
     path.write_text(f"*:{PASSWORD}\na/b:{PASSWORD}\n")
     path.chmod(0o600)
@@ -109,7 +109,7 @@ def test_the_shared_secret(tmp_path):
         ({"sharedsecret": {"fred": [".*"]}}, "", "sharedsecret"),
         ({"sharedsecret": {"fred": [".*"]}}, "short", "sharedsecret"),
         ({"file": {"anna": [".*"]}}, "", "^filename"),
-        ({"file": {"^filename": "gone", "anna": [".*"]}}, "", "is no file"),
+        ({"file": {"^filename": "gone", "anna": [".*"]}}, "", "is not a file"),
         ({"file": {"^filename": "gone", "^hashtype": "md5"}}, "", "md5"),
         ({"file": {"^filename": "gone", "^filetype": "htdigest"}}, "", "htdigest"),
         ({"file": {"^filename": "gone", "^username_field": 0}}, "", "numbers"),

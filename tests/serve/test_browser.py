@@ -99,7 +99,7 @@ def test_a_login_and_events_as_they_come(tmp_path, browser):
             f"document.querySelector('[name=password]').value = '{PASSWORD}';"
             f"document.querySelector('form.login button').click()"
         )
-        browser.wait("(document.getElementById('state') || {}).textContent === 'Events are shown as they come.'")
+        browser.wait("(document.getElementById('state') || {}).textContent === 'New events are shown.'")
         said = list(browser.said)
         served.low("anna", client="runner", fun="event.send", arg=["app/<b>live</b>"])
         browser.wait("document.getElementById('events').innerText.includes('app/<b>live</b>')")

@@ -34,7 +34,7 @@ def test_tokens_outlive_the_process_and_are_not_on_disk(tmp_path):
 
 
 def test_the_oldest_tokens_of_an_account_go(tmp_path, monkeypatch):
-    monkeypatch.setattr("pushsalt.serve.tokens._MOST", 3)
+    monkeypatch.setattr("pushsalt.serve.tokens._TOKENS", 3)
     tokens = Tokens(tmp_path)
     kept, _ = tokens.make("ben", "file", 60)
     texts = [tokens.make("anna", "file", 60)[0] for _ in range(5)]
@@ -78,8 +78,8 @@ def test_good_logins_do_not_count():
         attempts.succeeded("10.0.0.1", "anna")
 
 
-def test_what_is_remembered_is_limited(monkeypatch):
-    monkeypatch.setattr("pushsalt.serve.attempts._MOST", 10)
+def test_the_number_of_remembered_failures_is_limited(monkeypatch):
+    monkeypatch.setattr("pushsalt.serve.attempts._REMEMBERED", 10)
     attempts = Attempts(Clock())
     for number in range(100):
         attempts.begins(f"10.0.0.{number}", "anna")

@@ -27,7 +27,7 @@ def test_addresses(text, wanted):
 @pytest.mark.parametrize(
     "text", ["", "8000", "host", "host:", "host:x", "host:-1", "host:65536", "http://x/:1", "a:1 "]
 )
-def test_what_is_no_address(text):
+def test_invalid_addresses(text):
     with pytest.raises(UsageError):
         address(text)
 
@@ -68,5 +68,5 @@ def test_who_gets_a_page(accept, wanted):
 @pytest.mark.parametrize(
     "header, wanted", [("12", 12), ("0", 0), (None, None), ("", None), ("-1", None), ("1x", None), ("9" * 30, None)]
 )
-def test_where_a_stream_goes_on(header, wanted):
+def test_the_event_after_which_a_stream_continues(header, wanted):
     assert feed.last_seen(header) == wanted

@@ -67,7 +67,7 @@ async def test_entries_that_make_no_sense(tmp_path: Path, entry: Any) -> None:
         await fetched(tmp_path, [TOP, entry])
 
 
-async def test_a_name_twice_and_a_link_before_what_is_below_it(tmp_path: Path) -> None:
+async def test_duplicate_names_and_links_in_place_of_folders(tmp_path: Path) -> None:
     """A link, and a file of the same list whose path goes through it."""
     with pytest.raises(TargetError, match="has the name"):
         await fetched(tmp_path, [TOP, ["a", "l", "..", 0o777, 0, 0], ["a", "d", None, 0o755, 0, 0]])
@@ -126,7 +126,7 @@ async def test_answers_that_make_no_sense(tmp_path: Path, answers: dict[str, Any
     "answer",
     [None, [], {"changed": {}}, {"changed": "x", "failed": {}, "same": 0}, {"changed": {}, "failed": {}, "same": "1"}],
 )
-async def test_answers_to_what_is_sent(tmp_path: Path, answer: Any) -> None:
+async def test_answers_to_sent_files(tmp_path: Path, answer: Any) -> None:
     (tmp_path / "x").write_text("x")
     copy = Copy(str(tmp_path / "x"), "y", to_target=True)
     session = cast("Any", Hostile([], {"top": "/srv/y", "put": answer}))
@@ -254,5 +254,5 @@ def test_local_paths(source: str, target: str, to_target: bool, said: str) -> No
         ("..", None),
     ],
 )
-def test_what_is_on_a_target(word: str, found: tuple[str, str] | None) -> None:
+def test_words_that_name_a_target(word: str, found: tuple[str, str] | None) -> None:
     assert split(word) == found

@@ -33,7 +33,7 @@ def size(value: Any) -> int:
 
 
 @given(values)
-def test_a_weight_is_never_less_than_what_the_objects_take(value):
+def test_a_weight_is_never_less_than_the_memory_of_the_objects(value):
     data = wire.pack({"ret": value})
     assert weigh(data) >= size(wire.unpack(data)) - 1500  # an empty dict or list counts as one with some entries
     assert weigh(bytearray(data)) == weigh(data)
@@ -92,7 +92,7 @@ def test_what_can_be_weighed_can_be_decoded_and_nothing_else(data):
     ],
     ids=["deep", "empty maps", "claims", "one wide character", "much text"],
 )
-def test_what_is_too_much_is_seen_before_it_is_decoded(data, words):
+def test_messages_above_the_limit_are_refused_before_decoding(data, words):
     if words is None:
         assert weigh(data) < intake.WEIGHT_LIMIT
         return
@@ -114,7 +114,7 @@ def test_messages_have_the_fields_of_their_kind():
             message(taker, **wrong)
 
 
-def test_what_is_kept_of_one_target_is_bounded():
+def test_the_stored_data_of_one_target_is_limited():
     taker = Intake(Target("t"))
     with pytest.raises(wire.Excess, match="all that it returned"):
         for number in range(1000):
@@ -139,7 +139,7 @@ def test_events_have_a_rate_and_log_lines_are_left_out():
     assert len(lines[0]["text"]) == intake.LOG_CHARS and lines[-1] is None and taker.left_out == 10
 
 
-def test_bytes_of_a_session_and_beside_it():
+def test_received_bytes_of_a_session_and_of_stderr():
     taker = Intake(Target("t"))
     with pytest.raises(wire.Excess, match="256 MiB"):
         for _ in range(300):
@@ -242,7 +242,7 @@ def test_whatever_is_claimed_becomes_grains_without_structure(claimed):
 
 
 @pytest.mark.parametrize("claimed", [None, 7, "x", [], [["id", "x"]]])
-def test_what_is_no_mapping_is_no_grains(claimed):
+def test_grains_must_be_a_mapping(claimed):
     with pytest.raises(ValueError, match="no mapping"):
         own_grains(WEB, claimed)
 

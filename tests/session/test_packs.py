@@ -32,7 +32,7 @@ def pack_of(module):
     return found[module], built.packs[found[module]]
 
 
-async def test_it_comes_once(open_session, home):
+async def test_a_pack_is_sent_once(open_session, home):
     sha, data = pack_of("thin.modules.sysfs")
     plain = await open_session()
     assert await plain.call("test.ping") is True
@@ -84,7 +84,7 @@ async def test_without_a_private_directory(open_session, tmp_path):
     assert list((tmp_path / "shared").iterdir()) == []
 
 
-async def test_what_is_nowhere_does_not_fetch_it(open_session, home):
+async def test_a_missing_function_does_not_request_a_pack(open_session, home):
     session = await open_session()
     with pytest.raises(FunctionError):
         await session.call("nothing.at_all")

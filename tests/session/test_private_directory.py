@@ -57,7 +57,7 @@ def below_nobody_s(cache, trap):
 @pytest.mark.parametrize(
     "plant", [group_writable, anybody_s, a_link_above, a_loop, a_file, a_fifo, nobody_s, below_nobody_s]
 )
-async def test_what_is_not_ours_alone_is_left_alone(open_session, home, tmp_path, plant):
+async def test_folders_that_others_can_use_are_not_used(open_session, home, tmp_path, plant):
     trap = tmp_path / "trap"
     trap.mkdir()
     plant(home / ".cache", trap)

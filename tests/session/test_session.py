@@ -304,7 +304,7 @@ async def test_close_leaves_no_process(open_session):
 # --- the lock
 
 
-async def test_the_second_run_is_told_who_holds_the_target(open_session, home):
+async def test_the_second_run_is_told_which_run_holds_the_lock(open_session, home):
     first = await open_session(start=Start(lock=LockRequest("ann@desk since noon")))
     error = await trouble(open_session(start=Start(lock=LockRequest("bob"))))
     assert error.kind == "locked" and "ann@desk since noon" in error.message
@@ -378,7 +378,7 @@ async def test_a_disk_that_became_read_only_still_serves(small_disk, open_sessio
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("sudo"), reason="becomes nobody by the real sudo")
-async def test_a_user_without_a_home_leaves_nothing_behind(open_session):
+async def test_a_user_without_a_home_leaves_no_files(open_session):
     target = Target("here", transport="local", sudo=True, sudo_user="nobody", python="/usr/bin/python3")
     if not Path("/usr/bin/python3").exists():  # the Python that runs the tests may be in the home of root
         pytest.skip("there is no /usr/bin/python3")

@@ -285,7 +285,7 @@ async def test_sudo_that_is_not_there(bed, options, open_session):
     assert error.kind == "bootstrap_failed" and "sudo is not installed" in error.message
 
 
-async def test_no_sudo_to_become_who_we_are(bed, options, open_session, sudo):
+async def test_no_sudo_to_become_the_login_user(bed, options, open_session, sudo):
     log = sudo("denied")
     me = target(bed, "sudo").user
     session = await open_session(target(bed, "sudo", sudo=True, sudo_user=me), options)

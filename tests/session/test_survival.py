@@ -179,7 +179,7 @@ async def test_who_only_knows_the_jid_gets_nothing(bed, runtime, thin_root, tmp_
     assert len((await bed.collect(runtime))[0]) == 3
 
 
-async def test_a_question_that_nobody_answers_ends_the_run(bed, runtime):
+async def test_a_question_without_an_answer_ends_the_run(bed, runtime):
     """The collecting process cannot answer in place of the first one."""
     asks = {**chunk(1, "x"), "state": "file", "fun": "managed", "name": str(bed.home / "f"), "source": "salt://f"}
     chunks = [bed.chunks(1)[0], asks, chunk(2, f"echo 2 >> {bed.log}")]
@@ -224,7 +224,7 @@ async def test_a_folder_of_somebody_else_is_refused(bed, open_session, owner, mo
     assert not list(bed.jobs.iterdir())
 
 
-async def test_what_nobody_came_for_goes_after_a_week(bed, runtime):
+async def test_data_that_is_not_collected_is_removed_after_a_week(bed, runtime):
     await bed.cut(*await bed.begun())
     bed.gate.touch()
     await until(lambda: list(bed.jobs.glob("*/end")))

@@ -58,7 +58,7 @@ class CutOff(io.BytesIO):
 
 
 @pytest.mark.parametrize("damaged", [False, True])
-async def test_a_transfer_goes_on_where_it_was_cut_off(open_session, home, tmp_path, damaged):
+async def test_an_interrupted_transfer_continues(open_session, home, tmp_path, damaged):
     data, asked, dest = os.urandom(24 * MIB), [], tmp_path / "dest"
     dest.write_bytes(b"as before")
     loop, sessions = asyncio.get_running_loop(), []
@@ -120,7 +120,7 @@ def project(tmp_path):
     return Project(tmp_path)
 
 
-def test_a_large_file_is_in_nobodys_memory(project, tmp_path):
+def test_a_large_file_is_never_completely_in_memory(project, tmp_path):
     """The peak memory of the largest process of the command and of the target while 300 MB are transferred."""
     piece = os.urandom(10_000_000)
     with (project.folder / "salt" / "big").open("wb") as stream:
@@ -150,7 +150,7 @@ def test_a_large_file_is_in_nobodys_memory(project, tmp_path):
     assert peak < 100_000, f"{peak} KiB"  # without any transfer it is 50,000
 
 
-def test_of_a_tree_only_what_differs_is_sent(project, tmp_path):
+def test_only_different_files_of_a_tree_are_sent(project, tmp_path):
     source, dest = project.folder / "salt" / "tree", tmp_path / "dest"
     for number in range(300):
         project.write(f"salt/tree/d{number % 7}/f{number}", f"{number}\n")

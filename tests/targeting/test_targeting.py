@@ -87,7 +87,7 @@ def test_nothing_found_names_the_nearest():
         select("*", "glob", Inventory({}))
 
 
-def test_a_list_that_names_what_there_is_not_is_wrong():
+def test_a_list_with_an_unknown_id_is_an_error():
     with pytest.raises(NoTargetError, match=r"no such id in the inventory: dbb1, nope$") as caught:
         select("web1,nope,dbb1", "list", INVENTORY)
     assert "db1" in caught.value.hint
@@ -148,7 +148,7 @@ class Known:
         ("compound", "not S@192.0.2.0/99 and web1", "web1"),
     ],
 )
-def test_select_by_what_is_cached(tgt_type, expr, ids):
+def test_selection_by_cached_data(tgt_type, expr, ids):
     try:
         assert select(expr, tgt_type, INVENTORY, Known()) == ids.split()
     except NoTargetError:
@@ -237,7 +237,7 @@ def test_groups_of_an_inventory_and_nodegroups():
 
 
 @pytest.mark.parametrize("expr, words", [("N@gone", "'gone' does not exist"), ("(web1 or web2", "parentheses")])
-def test_what_is_doubtful_is_said_once(expr, words, caplog):
+def test_doubtful_expressions_are_reported_once(expr, words, caplog):
     parse(expr, "compound")
     sources(expr, "compound")
     assert [words in text for text in caplog.messages] == [True]

@@ -172,6 +172,6 @@ def test_a_damaged_file_is_as_good_as_none(target: Target, damage: str) -> None:
     assert target.run(config(target), service(target, "watch"))["id web"]["changes"] == {}
 
 
-def test_where_nothing_can_be_written_the_run_goes_on(target: Target) -> None:
+def test_a_run_continues_where_nothing_can_be_written(target: Target) -> None:
     (target.folder / due.NAME).mkdir()
     assert target.run(config(target), service(target, "watch"))["id web"]["changes"] == {"web": "restarted"}

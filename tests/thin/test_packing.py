@@ -94,7 +94,7 @@ def test_bytes_that_are_cut_off_are_no_value(value, at):
 
 
 @given(st.binary(max_size=60))
-def test_any_bytes_mean_what_they_mean_to_msgpack(data):
+def test_any_bytes_are_decoded_as_by_msgpack(data):
     """Or are delegated to it."""
     try:
         found = packing.unpacked(data)

@@ -64,5 +64,5 @@ def test_the_runtime_says_every_encoding() -> None:
         ("path.read_text('utf-8')", 0),
     ],
 )
-def test_what_is_found(text: str, wrong: int) -> None:
+def test_control_of_the_search(text: str, wrong: int) -> None:
     assert len(list(findings(text))) == wrong

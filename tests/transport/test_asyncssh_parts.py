@@ -71,6 +71,6 @@ def test_a_certificate_tells_its_end():
     assert decoded._valid_before > 1_700_000_000
 
 
-def test_received_data_goes_through_a_method_that_can_be_put_before():
+def test_received_data_passes_a_method_that_can_be_overridden():
     found = inspect.signature(asyncssh.SSHClientConnection.data_received)
     assert [*found.parameters] == ["self", "data", "datatype"]

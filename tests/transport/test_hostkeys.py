@@ -59,7 +59,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "x",
     ],
 )
-def test_finds_what_ssh_finds(stored: Path, host: str, port: int) -> None:
+def test_host_keys_are_found_as_by_ssh(stored: Path, host: str, port: int) -> None:
     name = host if port == 22 else f"[{host}]:{port}"
     said = subprocess.run(["ssh-keygen", "-F", name, "-f", stored], capture_output=True, text=True, check=False).stdout
     wanted = [int(line) for line in re.findall(r"found: line (\d+)", said)]

@@ -47,7 +47,7 @@ async def test_one_that_was_let_go_is_waited_for():
     assert not is_child(pid)
 
 
-async def test_what_nobody_came_to_end_is_ended_with_the_command():
+async def test_forgotten_programs_end_with_the_command():
     options = ConnectOptions()
     connection = await connect(Target("here", transport="local"), options)
     stream = await connection.open(STUBBORN)

@@ -366,7 +366,7 @@ async def test_the_configured_file_of_host_keys_stands_in_place_of_the_users(bed
     assert (await refused(own, options)).kind == "host_key_unknown"
 
 
-async def test_ssh_config_fills_what_the_inventory_leaves_open(bed, tmp_path):
+async def test_ssh_config_has_values_that_the_inventory_lacks(bed, tmp_path):
     place = bed.targets["t1"].host()
     config = tmp_path / "config"
     config.write_text(

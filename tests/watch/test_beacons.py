@@ -83,7 +83,7 @@ def test_a_kill_of_the_watch_ends_the_beacons(project):
     waited(lambda: not is_running(pid))
 
 
-def test_pillar_changes_what_is_evaluated(project, tmp_path):
+def test_changed_pillar_starts_and_ends_beacons(project, tmp_path):
     watched = tmp_path / "watched"
     watched.mkdir()
     project.write("pillar/top.sls", "base:\n  web2: [files]\n")
@@ -102,7 +102,7 @@ def test_pillar_changes_what_is_evaluated(project, tmp_path):
     assert event.data["change"] == "IN_CREATE" and event.data["path"].startswith(str(watched))
 
 
-def test_those_of_the_configuration_are_for_all_targets(project):
+def test_beacons_of_the_configuration_are_for_all_targets(project):
     project.write(
         "pushsalt.yaml",
         json.dumps({"file_roots": {"base": ["salt"]}, "beacons": {"memusage": [{"percent": 0}], "wrong": [{"x": 1}]}}),
@@ -123,7 +123,7 @@ def test_a_worker_that_dies_is_replaced(project):
     assert "web1  beacons: " in ended(process).out
 
 
-def test_without_a_watch_they_can_be_tried(project):
+def test_beacons_can_be_polled_without_a_watch(project):
     assert project.run("run", "web1", "beacons.list").out.count("counts") == 1
     found = project.run("run", "web1", "beacons.poll", "10", "--out", "json").data["web1"]
     assert found["beacons"] == ["counts"] and found["events"][0]["data"]["n"] == 1
@@ -133,7 +133,7 @@ def test_without_a_watch_they_can_be_tried(project):
     )
 
 
-def test_no_target_speaks_for_another(project):
+def test_a_target_cannot_send_beacon_events_of_another(project):
     project.run("run", "web1", "event.send", "salt/beacon/web2/load/", "{id: web2}")
     assert events(project) == []
 

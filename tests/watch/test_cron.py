@@ -34,11 +34,11 @@ def test_the_next_time(text, now, then):
     "text",
     ["", "* * * *", "60 * * * *", "* * 0 * *", "5-1 * * * *", "*/0 * * * *", "x * * * *", "* * * * * *", "-1 * * * *"],
 )
-def test_what_is_no_time(text):
+def test_invalid_cron_expressions(text):
     with pytest.raises(ValueError):
         cron.parse(text)
 
 
-def test_a_time_that_never_comes():
+def test_an_expression_that_never_matches():
     with pytest.raises(ValueError, match="no time"):
         cron.parse("0 0 30 2 *").after(0.0)

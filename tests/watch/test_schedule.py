@@ -39,7 +39,7 @@ def test_splay(splay, low, high):
         assert 1100 + low <= entry.after(1000) <= 1100 + high
 
 
-def test_what_is_not_enabled_is_left_out():
+def test_disabled_entries_are_left_out():
     jobs = {"a": {"function": "test.arg", "seconds": 1, "enabled": False}, "b": {"function": "test.arg", "seconds": 1}}
     assert [entry.name for entry in entries({"schedule": jobs})[0]] == ["b"]
     assert entries({"schedule": {"enabled": False, **jobs}})[0] == []
@@ -66,6 +66,6 @@ def test_a_job_with_unknown_keys_is_reported_and_not_run():
         ("x", "is a mapping"),
     ],
 )
-def test_what_is_wrong(job, text):
+def test_invalid_entries(job, text):
     with pytest.raises(ConfigError, match=text):
         entries({"schedule": {"a": job}})

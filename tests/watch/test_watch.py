@@ -73,7 +73,7 @@ def test_apply_puts_right(project, tmp_path):
     assert 'pushsalt_applied_total{id="web1"} 1' in text and 'pushsalt_drifted_states{id="web1"} 0' in text
 
 
-def test_what_does_not_answer_and_what_fails(project, tmp_path):
+def test_targets_without_an_answer_and_failed_states(project, tmp_path):
     project.write("salt/fails.sls", "fails:\n  test.fail_without_changes: []\n")
     metrics = tmp_path / "watch.prom"
     done = once(project, "gone", "conf", "--metrics", str(metrics), code=3)
@@ -83,7 +83,7 @@ def test_what_does_not_answer_and_what_fails(project, tmp_path):
     assert events(project) == []
 
 
-def test_secrets_are_not_in_what_is_said(project, tmp_path):
+def test_secrets_are_not_in_messages(project, tmp_path):
     project.write(
         "salt/secret.sls",
         "a:\n  test.configurable_test_state:\n    - changes: True\n    - result: True\n"
@@ -107,7 +107,7 @@ def test_secrets_are_not_in_what_is_said(project, tmp_path):
         (["web*", "--every", "1h", "--metrics", "/no/such/folder/x"], "neither an address nor a file"),
     ],
 )
-def test_what_is_wrong_is_said(project, words, text):
+def test_invalid_arguments_are_errors(project, words, text):
     done = project.run("watch", *words)
     assert done.code == 1 and text in done.err
 
@@ -141,7 +141,7 @@ def test_rounds_follow_each_other_and_metrics_are_served(project, tmp_path):
 
 
 @pytest.mark.timeout(300 + 20 * KILLS)
-def test_a_kill_loses_no_event_and_none_comes_twice(project, tmp_path):
+def test_a_kill_neither_loses_nor_repeats_an_event(project, tmp_path):
     """Killed at many moments; the file changes in between."""
     chance = random.Random(18)
     for number in range(KILLS):
@@ -154,7 +154,7 @@ def test_a_kill_loses_no_event_and_none_comes_twice(project, tmp_path):
     assert [each["in_order"] for each in events(project)] == [bool(number % 2) for number in range(KILLS)]
 
 
-def test_a_journal_that_cannot_be_written_is_said_and_the_event_comes_later(project):
+def test_a_journal_that_cannot_be_written_is_reported_and_the_event_is_written_later(project):
     (project.cache / "events").mkdir(parents=True)
     (project.cache / "events").chmod(0o777)  # refused, since others can write there
     done = once(project, "web1", "conf")

@@ -1,4 +1,4 @@
-"""File systems whose use is at or above a percentage. Salt: ``salt/beacons/diskusage.py``."""
+"""Reports file systems whose usage has reached a percentage. Salt: ``salt/beacons/diskusage.py``."""
 
 import re
 
@@ -20,7 +20,7 @@ def validate(config):
 
 def beacon(config):
     """
-    An event for each mounted file system whose use has reached its limit
+    An event for each mounted file system whose usage has reached its limit
 
     .. code-block:: yaml
 
@@ -29,15 +29,15 @@ def beacon(config):
             - /: 63%
             - '^/(?!home).*$': 90%
 
-    The keys are mount points, or regular expressions of them.
+    The keys are mount points, or regular expressions that match them.
     """
-    found = []
+    events = []
     mounted = [each["mountpoint"] for each in procfs.partitions(everything=True)]
     for entry in beacons.items(config):
         for pattern, limit in entry.items():
-            shape = re.compile(pattern if pattern.endswith("$") else pattern + "$")
+            expression = re.compile(pattern if pattern.endswith("$") else pattern + "$")
             for mount in mounted:
-                if not shape.match(mount):
+                if not expression.match(mount):
                     continue
                 try:
                     used = procfs.disk_usage(mount)["percent"]
@@ -45,5 +45,5 @@ def beacon(config):
                     log.warning("beacon diskusage: no file system is mounted at %s", mount)
                     continue
                 if used >= beacons.threshold(limit):
-                    found.append({"diskusage": used, "mount": mount})
-    return found
+                    events.append({"diskusage": used, "mount": mount})
+    return events

@@ -1,8 +1,9 @@
-"""Changes of files, found by comparing them with what they were. Salt: ``salt/beacons/inotify.py``.
+"""Reports changes of files, by comparing them with their previous state. Salt: ``salt/beacons/inotify.py``.
 
-Salt asks the kernel, by a library that a target need not have. Here names, owners, modes and the SHA-256 of contents
-are compared each time, so it is not seen that a file was read or opened (``access``, ``open``, ``close_nowrite``), nor
-what was undone between two looks. A file under a new name is ``create``, or ``moved_to`` if only that is in the mask.
+Salt uses the kernel's inotify, through a library that a target need not have. This beacon compares names, owners, modes
+and the SHA-256 of contents. So it does not report that a file was read or opened (``access``, ``open``,
+``close_nowrite``), nor changes that were undone between two evaluations. A file with a new name is reported as
+``create``, or as ``moved_to`` if only that is in the mask.
 """
 
 import fnmatch
@@ -21,7 +22,7 @@ MASKS = (
     *("ignored", "modify", "moved_from", "moved_to", "move_self", "oneshot", "onlydir", "open", "unmount"),
 )
 DEFAULT = ("create", "delete", "modify")
-#: Maximum number of files and folders below one path; larger files are compared by size and time only.
+#: Maximum number of files and folders below one path; size in bytes above which only size and time are compared.
 MOST, LARGE = 20000, 16 * 1024 * 1024
 #: name of the beacon -> path of the configuration -> Tree
 _trees = {}
@@ -54,7 +55,7 @@ def validate(config):
 
 def beacon(config):
     """
-    An event for each change: ``path``, and ``change`` by the names of the kernel; its tag ends with the watched path
+    An event for each change: ``path``, and ``change`` with the kernel's name of it; the tag ends with the watched path
 
     .. code-block:: yaml
 
@@ -69,31 +70,31 @@ def beacon(config):
                   exclude: [/etc/nginx/tmp, '*.swp', {'~$': {regex: true}}]
 
     recurse
-        the folders below, too; ``auto_add``: those that are made later, too
+        watch the folders below, too; ``auto_add``: also those that are created later
     """
-    config, found = beacons.list_to_dict(config), []
+    config, events = beacons.list_to_dict(config), []
     trees = _trees.setdefault(config.get("_beacon_name", "inotify"), {})
     for path, options in config["files"].items():
         before = trees.get(path)
         now = trees[path] = Tree(path, options, before)
         if before is not None:
-            found += _changes(before, now, options.get("mask", DEFAULT))
-    return found
+            events += _changes(before, now, options.get("mask", DEFAULT))
+    return events
 
 
 def close(config):
-    """Forget what the files were."""
+    """Forget the state of the files."""
     _trees.pop(beacons.name_of(config, "inotify"), None)
 
 
 class Tree(object):
-    """A watched path: ``files`` maps each path there to its Entry. ``before``: the Tree of the last look."""
+    """The state of a watched path: ``files`` maps each path there to its Entry. ``before``: the previous state."""
 
     def __init__(self, path, options, before):
         self.path = path
         self.files = {}
         self._excludes = options.get("exclude") or []
-        self._known = before.files if before is not None else {}
+        self._previous = before.files if before is not None else {}
         recurse, follow = options.get("recurse", False), before is None or options.get("auto_add", False)
         self.root = self._entry(path, os.stat)
         if self.root is not None and stat.S_ISDIR(self.root.mode):
@@ -124,33 +125,36 @@ class Tree(object):
                 self.folders.add(path)
                 self._walk(path, recurse, follow)
 
-    def _entry(self, path, look):
+    def _entry(self, path, get_status):
         try:
-            return Entry(path, look(path), self._known.get(path))
+            return Entry(path, get_status(path), self._previous.get(path))
         except OSError:
             return None
 
 
 class Entry(object):
-    """A file or folder: ``stamp`` changes with everything, ``content`` with what is in it, ``about`` with the rest."""
+    """A file or folder. ``status``: that of ``os.stat``.
 
-    def __init__(self, path, found, before):
-        self.mode = found.st_mode
-        self.is_empty = found.st_size == 0
-        self.stamp = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_mode)
-        self.about = (found.st_mode, found.st_uid, found.st_gid)
-        self.times = None if stat.S_ISDIR(self.mode) else found.st_mtime_ns
+    ``stamp`` differs after any change, ``content`` after a change of the content, ``owner`` after one of mode or owner.
+    """
+
+    def __init__(self, path, status, before):
+        self.mode = status.st_mode
+        self.is_empty = status.st_size == 0
+        self.stamp = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode)
+        self.owner = (status.st_mode, status.st_uid, status.st_gid)
+        self.times = None if stat.S_ISDIR(self.mode) else status.st_mtime_ns
         if before is not None and before.stamp == self.stamp:
             self.content = before.content
         elif stat.S_ISREG(self.mode):
-            large = found.st_size > LARGE
-            self.content = (found.st_size, found.st_mtime_ns) if large else _digest(path)
+            large = status.st_size > LARGE
+            self.content = (status.st_size, status.st_mtime_ns) if large else _digest(path)
         else:
             self.content = os.readlink(path) if stat.S_ISLNK(self.mode) else None
 
 
 def _digest(path):
-    """The SHA-256 of a regular file; None if it cannot be read. Its opener does not wait for a named pipe."""
+    """The SHA-256 of a regular file; None if it cannot be read. Opening does not wait for a named pipe."""
     digest = hashlib.sha256()
     try:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
@@ -162,22 +166,22 @@ def _digest(path):
 
 
 def _changes(before, now, mask):
-    """The events of what has changed, by path."""
+    """The events for the differences between two states of a path."""
     if before.root is not None and now.root is None:
         word = next((word for word in ("delete_self", "move_self") if word in mask), None)
         return [_event(before.path, before.path, word, before.root)] if word else []
     if before.root is None:
-        return []  # as in Salt: it is watched from now on
-    found = []
+        return []  # as in Salt, it is watched from now on
+    events = []
     for path in sorted(set(before.files) | set(now.files)):
         old, new = before.files.get(path), now.files.get(path)
         for word in _words(old, new, mask):
-            found.append(_event(path if path == now.path else os.path.dirname(path), path, word, new or old))
-    return found
+            events.append(_event(path if path == now.path else os.path.dirname(path), path, word, new or old))
+    return events
 
 
 def _words(old, new, mask):
-    """The words of the mask for what has become of a file."""
+    """The words of the mask that describe the change of a file."""
     if new is None:
         return [word for word in ("delete", "moved_from") if word in mask][:1]
     words = []
@@ -187,7 +191,7 @@ def _words(old, new, mask):
         changed = written and not new.is_empty
     else:
         changed = written = old.content != new.content
-        if not changed and (old.about != new.about or old.times != new.times):
+        if not changed and (old.owner != new.owner or old.times != new.times):
             words.append("attrib")
     if changed:
         words.append("modify")

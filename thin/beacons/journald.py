@@ -1,4 +1,4 @@
-"""Entries of the journal of systemd, as journalctl shows them. Salt: ``salt/beacons/journald.py``."""
+"""Reports entries of systemd's journal. Salt: ``salt/beacons/journald.py``."""
 
 from datetime import datetime
 
@@ -15,7 +15,7 @@ NUMBERS = frozenset(
     )
 )
 TIMES = frozenset(("__REALTIME_TIMESTAMP", "_SOURCE_REALTIME_TIMESTAMP", "COREDUMP_TIMESTAMP"))
-#: Maximum number of entries that are read at a time, and of bytes of one.
+#: Maximum number of entries that are read at once, and of bytes of an entry.
 MOST, LONGEST = 1000, 1024 * 1024
 #: name of the beacon -> cursor of the last entry that was read; "" if there was none
 _cursors = {}
@@ -37,7 +37,7 @@ def validate(config):
 
 def beacon(config):
     """
-    An event for each new entry that has all fields of a service, with its fields; the tag ends with the service
+    An event with the fields of each new entry that has all fields of a service; the tag ends with the service
 
     .. code-block:: yaml
 
@@ -54,23 +54,23 @@ def beacon(config):
         last = list(_entries(["-n", "1"]))
         _cursors[name] = last[-1].get("__CURSOR", "") if last else ""
         return []
-    found = []
+    events = []
     for entry in _entries(["--after-cursor=" + _cursors[name]] if _cursors[name] else []):
         _cursors[name] = entry.get("__CURSOR", _cursors[name])
         entry = {key: _value(key, value) for key, value in entry.items() if value is not None}
         for service, fields in config.get("services", {}).items():
             if all(key in entry and str(entry[key]) == str(fields[key]) for key in fields):
-                found.append(dict(entry, tag=service))
-    return found
+                events.append(dict(entry, tag=service))
+    return events
 
 
 def close(config):
-    """Begin with the next entry."""
+    """Forget the last entry: the next evaluation starts with the entries after it."""
     _cursors.pop(beacons.name_of(config, "journald"), None)
 
 
 def _entries(words):
-    """The entries that journalctl shows, at most ``MOST``."""
+    """The entries that journalctl prints with these options, at most ``MOST``."""
     count = 0
     for line in _lines(process.output(["journalctl", "--quiet", "--no-pager", "--output=json"] + words)):
         try:
@@ -85,21 +85,21 @@ def _entries(words):
 
 
 def _lines(pieces):
-    """The lines of a program; those that are too long are left out."""
-    left, skip = b"", False
+    """The lines of a program's output, without those that are too long."""
+    rest, skip = b"", False
     for piece in pieces:
-        lines = (left + piece).split(b"\n")
-        left = lines.pop()
+        lines = (rest + piece).split(b"\n")
+        rest = lines.pop()
         for line in lines:
             if not skip:
                 yield line
             skip = False
-        if len(left) > LONGEST:
-            left, skip = b"", True
+        if len(rest) > LONGEST:
+            rest, skip = b"", True
 
 
 def _value(key, value):
-    if isinstance(value, list) and all(isinstance(each, int) for each in value):  # bytes that are no text
+    if isinstance(value, list) and all(isinstance(each, int) for each in value):  # bytes that are not valid text
         return bytes(each & 0xFF for each in value).decode("utf-8", "replace")
     if key in NUMBERS:
         try:

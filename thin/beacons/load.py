@@ -1,16 +1,16 @@
-"""Load averages outside of limits. Salt: ``salt/beacons/load.py``."""
+"""Reports load averages outside of limits. Salt: ``salt/beacons/load.py``."""
 
 import os
 
 from thin.utils import beacons
 
 AVERAGES = ("1m", "5m", "15m")
-#: name of the beacon -> the averages when it was evaluated last
+#: name of the beacon -> the averages of its last evaluation
 _last = {}
 
 
 def validate(config):
-    """Whether the configuration has limits: two numbers for each average that is named."""
+    """Whether the configuration has two limits for each average that it names."""
     if not isinstance(config, list):
         return beacons.no_list("load")
     config = beacons.list_to_dict(config)
@@ -46,21 +46,21 @@ def beacon(config):
             - onchangeonly: true
 
     averages
-        the lowest and the highest usual value of each
+        the lowest and the highest normal value of each
     onchangeonly
-        only when an average has passed a limit since it was looked at last
+        only when an average has crossed a limit since the last evaluation
     emitatstartup
-        with ``onchangeonly``: false: the first look is for comparison only
+        with ``onchangeonly``: false: the first evaluation makes no event
     """
     config = beacons.list_to_dict(config)
-    found = dict(zip(AVERAGES, os.getloadavg()))
+    current = dict(zip(AVERAGES, os.getloadavg()))
     limits = {average: [float(limit) for limit in config["averages"][average]] for average in config["averages"]}
-    named = [(found[average], limits[average], average) for average in AVERAGES if average in limits]
+    named = [(current[average], limits[average], average) for average in AVERAGES if average in limits]
     if not config.get("onchangeonly", False):
-        return [found] if any(value < low or value > high for value, (low, high), _ in named) else []
+        return [current] if any(value < low or value > high for value, (low, high), _ in named) else []
     name = config.get("_beacon_name", "load")
-    before, _last[name] = _last.get(name), found
+    before, _last[name] = _last.get(name), current
     if before is None:
-        return []  # nothing has changed yet
-    passed = any((value > high > before[key]) or (value < low < before[key]) for value, (low, high), key in named)
-    return [found] if passed else []
+        return []  # there is nothing to compare with yet
+    crossed = any((value > high > before[key]) or (value < low < before[key]) for value, (low, high), key in named)
+    return [current] if crossed else []

@@ -1,4 +1,4 @@
-"""Used memory at or above a percentage. Salt: ``salt/beacons/memusage.py``."""
+"""Reports that memory usage has reached a percentage. Salt: ``salt/beacons/memusage.py``."""
 
 from thin.utils import beacons
 from thin.utils.system import procfs
@@ -19,7 +19,7 @@ def validate(config):
 
 def beacon(config):
     """
-    An event with the percentage of memory in use, when it has reached a limit
+    An event with the percentage of used memory, when it has reached the limit
 
     .. code-block:: yaml
 

@@ -1,4 +1,4 @@
-"""Counters of network interfaces. Salt: ``salt/beacons/network_info.py``."""
+"""Reports counters of network interfaces. Salt: ``salt/beacons/network_info.py``."""
 
 from thin.utils import beacons
 from thin.utils.system import procfs
@@ -24,7 +24,7 @@ def validate(config):
 
 def beacon(config):
     """
-    An event for each interface of which one counter equals its value, or with ``type: greater`` is above it
+    An event for each interface with a counter that equals the configured value, or exceeds it with ``type: greater``
 
     .. code-block:: yaml
 
@@ -36,7 +36,7 @@ def beacon(config):
                   errin: 100
                   dropin: 100
     """
-    counters, found = procfs.net_counters(), []
+    counters, events = procfs.net_counters(), []
     for interface, options in beacons.list_to_dict(config).get("interfaces", {}).items():
         if interface not in counters:
             continue
@@ -44,6 +44,6 @@ def beacon(config):
         for field in FIELDS:
             limit = int(options[field]) if field in options else None
             if limit is not None and (values[field] > limit if greater else values[field] == limit):
-                found.append({"interface": interface, "network_info": {name: values[name] for name in FIELDS}})
+                events.append({"interface": interface, "network_info": {name: values[name] for name in FIELDS}})
                 break
-    return found
+    return events

@@ -1,4 +1,4 @@
-"""Whether processes run. Salt: ``salt/beacons/ps.py``."""
+"""Reports whether processes run. Salt: ``salt/beacons/ps.py``."""
 
 import os
 
@@ -24,7 +24,7 @@ def validate(config):
 
 def beacon(config):
     """
-    An event for each process that is as the configuration names it
+    An event for each process that has the configured state
 
     .. code-block:: yaml
 
@@ -40,11 +40,11 @@ def beacon(config):
             names.add(process.name())
         except procfs.Gone:
             continue
-    found = []
+    events = []
     for process, wanted in beacons.list_to_dict(config)["processes"].items():
         if wanted == "running":
             if process in names:
-                found.append({process: "Running"})
+                events.append({process: "Running"})
         elif process not in names:
-            found.append({process: "Stopped" if wanted == "stopped" else False})
-    return found
+            events.append({process: "Stopped" if wanted == "stopped" else False})
+    return events

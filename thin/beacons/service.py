@@ -1,11 +1,11 @@
-"""Whether services run. Salt: ``salt/beacons/service.py``."""
+"""Reports whether services run. Salt: ``salt/beacons/service.py``."""
 
 import os
 import time
 
 from thin.utils import beacons
 
-#: (name of the beacon, service) -> its status when an event was made last; ``time``: an event for it is due later
+#: (name of the beacon, service) -> its status at the last event; ``time``: an event for it is due later
 _last = {}
 
 
@@ -41,7 +41,7 @@ def beacon(config):
     onchangeonly
         only when the status has changed
     emitatstartup
-        with ``onchangeonly``: false: no event for the first look
+        with ``onchangeonly``: false: no event at the first evaluation
     delay
         with ``onchangeonly``: seconds from a change to its event
     is_running_state
@@ -50,7 +50,7 @@ def beacon(config):
         a file with a process number: whether it exists while the service does not run is added
     """
     config = beacons.list_to_dict(config)
-    found, name = [], config.get("_beacon_name", "service")
+    events, name = [], config.get("_beacon_name", "service")
     for service, options in config["services"].items():
         running = __salt__["service.status"](service)
         status = {"running": running}
@@ -60,12 +60,12 @@ def beacon(config):
         if isinstance(wanted, bool) and wanted != running:
             continue
         if options.get("onchangeonly") is not True or _is_due((name, service), status, options):
-            found.append({service: status, "service_name": service, "tag": service})
-    return found
+            events.append({service: status, "service_name": service, "tag": service})
+    return events
 
 
 def _is_due(key, status, options):
-    """Whether a change of the status is to be told now."""
+    """Whether a change of the status is reported now."""
     delay, is_new = options.get("delay", 0), key not in _last
     if is_new and not options.get("emitatstartup", True):
         _last[key] = dict(status)

@@ -1,4 +1,4 @@
-"""Commands that login shells execute, as strace shows them. Salt: ``salt/beacons/sh.py``."""
+"""Reports commands that login shells execute, by strace. Salt: ``salt/beacons/sh.py``."""
 
 import os
 import re
@@ -6,7 +6,7 @@ import re
 from thin import process
 from thin.utils import beacons
 
-#: Maximum number of shells that are traced, and of bytes that are read of each at a time.
+#: Maximum number of traced shells, and of bytes that are read of each at once.
 MOST, ROOM = 100, 65536
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 #: name of the beacon -> process number of a shell -> Trace
@@ -31,7 +31,7 @@ def beacon(config):
         beacons:
           sh: []
 
-    Shells without arguments are traced, those of logins. Arguments of programs may contain secrets.
+    Only shells without arguments are traced, such as those of logins. Arguments of programs may contain secrets.
     """
     traces = _traces.setdefault(beacons.name_of(config, "sh"), {})
     shells, running = __salt__["cmd.shells"](), __salt__["status.procs"]()
@@ -39,16 +39,16 @@ def beacon(config):
         command = about.get("cmd", "").lstrip("-")
         if pid not in traces and command and len(traces) < MOST and any(command in shell for shell in shells):
             traces[pid] = Trace(pid, about.get("user"))
-    found = []
+    events = []
     for pid in list(traces):
-        found += [dict(event, tag=pid) for event in traces[pid].events()]
+        events += [dict(event, tag=pid) for event in traces[pid].events()]
         if traces[pid].has_ended:
             traces.pop(pid).close()
-    return found
+    return events
 
 
 def close(config):
-    """End all traces; the shells go on."""
+    """End all traces; the shells continue."""
     for trace in _traces.pop(beacons.name_of(config, "sh"), {}).values():
         trace.close()
 
@@ -59,7 +59,7 @@ class Trace(object):
     def __init__(self, pid, user):
         import subprocess
 
-        self._user, self._left = user, b""
+        self._user, self._rest = user, b""
         self._strace = subprocess.Popen(
             ["strace", "-f", "-e", "trace=execve", "-p", str(pid)],
             stdin=subprocess.DEVNULL,
@@ -70,19 +70,19 @@ class Trace(object):
         self.has_ended = False
 
     def events(self):
-        """The events of what has come since the last call."""
+        """The events for the output since the last call."""
         try:
             data = os.read(self._strace.stderr.fileno(), ROOM)
         except BlockingIOError:
             return []
         self.has_ended = not data
-        lines = (self._left + data).split(b"\n")
-        self._left = lines.pop()[-ROOM:]
+        lines = (self._rest + data).split(b"\n")
+        self._rest = lines.pop()[-ROOM:]
         return [event for event in map(self._event, lines) if event]
 
     def _event(self, line):
-        _, is_there, call = line.decode("utf-8", "replace").partition("execve(")
-        words = _QUOTED.findall(call) if is_there else []
+        _, is_call, call = line.decode("utf-8", "replace").partition("execve(")
+        words = _QUOTED.findall(call) if is_call else []
         return {"cmd": words[0], "args": words[1:], "user": self._user} if words else None
 
     def close(self):

@@ -1,4 +1,4 @@
-"""What functions of the module ``status`` return. Salt: ``salt/beacons/status.py``."""
+"""Reports values of the module ``status``. Salt: ``salt/beacons/status.py``."""
 
 from datetime import datetime, timezone
 
@@ -28,31 +28,31 @@ def beacon(config):
             - time: [all]
             - loadavg: [1-min, 5-min]
 
-    An empty list is ``loadavg``, ``cpustats``, ``meminfo``, ``vmstats`` and ``time``. The items are keys of what a
-    function returns, indexes of a list, or ``all``.
+    An empty list selects ``loadavg``, ``cpustats``, ``meminfo``, ``vmstats`` and ``time``. The items are keys or
+    indexes of the function's return, or ``all``.
     """
-    found, moment = {}, datetime.now(timezone.utc).replace(tzinfo=None).isoformat()
+    values, moment = {}, datetime.now(timezone.utc).replace(tzinfo=None).isoformat()
     for entry in beacons.items(config) or DEFAULT:
         for function, items in entry.items():
-            found[function] = {}
+            values[function] = {}
             try:
                 data = __salt__["status." + function]()
             except CommandExecutionError as exc:
                 log.debug("the beacon status: %s: %s", function, exc)
                 continue
             for item in items if isinstance(items, list) else [items]:
-                _take(found, function, data, item)
-    return [{"tag": moment, "data": found}]
+                _take(values, function, data, item)
+    return [{"tag": moment, "data": values}]
 
 
-def _take(found, function, data, item):
+def _take(values, function, data, item):
     if item == "all":
-        found[function] = data
+        values[function] = data
         return
     try:
         try:
-            found[function][item] = data[item]
+            values[function][item] = data[item]
         except TypeError:
-            found[function][item] = data[int(item)]
+            values[function][item] = data[int(item)]
     except KeyError as exc:
-        found[function] = "Status beacon is incorrectly configured: %s" % exc
+        values[function] = "Status beacon is incorrectly configured: %s" % exc

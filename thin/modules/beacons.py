@@ -1,6 +1,6 @@
-"""Beacons, which ``pushsalt watch`` evaluates: see docs/watch.md. Salt: ``salt/modules/beacons.py``.
+"""Lists and evaluates beacons: see docs/watch.md. Salt: ``salt/modules/beacons.py``.
 
-They are configured in pillar, and in the ``minion_opts`` of a host, as ``beacons``.
+They are configured as ``beacons`` in pillar, and in the ``minion_opts`` of a host.
 """
 
 from thin import loader
@@ -29,14 +29,14 @@ def list_(return_yaml=True, include_pillar=True, include_opts=True, **kwargs):
 
         pushsalt run '*' beacons.list
     """
-    found = dict(__pillar__.get("beacons") or {}) if include_pillar else {}
-    found.update((__opts__.get("beacons") or {}) if include_opts else {})
-    return yamlout.dump({"beacons": found}) if return_yaml else found
+    config = dict(__pillar__.get("beacons") or {}) if include_pillar else {}
+    config.update((__opts__.get("beacons") or {}) if include_opts else {})
+    return yamlout.dump({"beacons": config}) if return_yaml else config
 
 
 def list_available(return_yaml=True, **kwargs):
     """
-    Return the names of the beacons that this target can have
+    Return the names of the beacons that work on this target
 
     return_yaml
         As YAML; else as a list
@@ -55,10 +55,10 @@ def poll(seconds=0, beacons=None, lock=""):
     """
     Return the events of the beacons: ``{"beacons": [name], "events": [{"name", "tag", "data"}]}``
 
-    The first call of a session begins them; the state that they have is that of the session.
+    The first call of a session starts them; they keep their state until the session ends.
 
     seconds
-        How long to wait for an event; each beacon is evaluated at its interval meanwhile
+        How long to wait for an event; meanwhile each beacon is evaluated at its interval
     beacons
         Configured beacons, in addition to those of pillar and options
     lock

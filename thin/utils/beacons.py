@@ -1,21 +1,21 @@
-"""The configuration of beacons. Salt: ``salt/utils/beacons.py``."""
+"""Helpers for the configuration of beacons. Salt: ``salt/utils/beacons.py``."""
 
-#: What the answer of ``validate`` says of a configuration without mistakes.
+#: The return of ``validate`` for a valid configuration.
 VALID = (True, "Valid beacon configuration")
-#: Options of all beacons, which are not items of a beacon's own configuration.
+#: Options that all beacons have; they are not items of a beacon's own configuration.
 COMMON = ("interval", "disable_during_state_run", "enabled", "run_once", "beacon_module")
 
 
 def list_to_dict(config):
-    """A list of dicts as one dict."""
-    found = {}
+    """The dicts of a list as one dict."""
+    merged = {}
     for entry in config:
-        found.update(entry)
-    return found
+        merged.update(entry)
+    return merged
 
 
 def remove_hidden_options(config, whitelist):
-    """Remove the entries of a list that have a key beginning with ``_``, in place, but for those of ``whitelist``."""
+    """Remove entries with keys that begin with ``_`` from a list, in place, except keys in ``whitelist``."""
     config[:] = [entry for entry in config if not any(key[:1] == "_" and key not in whitelist for key in entry)]
     return config
 
@@ -27,7 +27,7 @@ def items(config):
 
 
 def name_of(config, default):
-    """The name under which a beacon is configured."""
+    """The name of a configured beacon."""
     return list_to_dict(config).get("_beacon_name", default)
 
 
@@ -37,5 +37,5 @@ def threshold(value):
 
 
 def no_list(name):
-    """The answer of ``validate`` to a configuration that is no list."""
+    """The return of ``validate`` for a configuration that is not a list."""
     return False, "Configuration for %s beacon must be a list." % name

@@ -65,7 +65,7 @@ def test_options_of_all_beacons_are_not_passed_on(made, clock):
     assert calls(found)[0] == [{"a": 1}, {"run_once": False}, {"_beacon_name": "counts"}]
 
 
-def test_what_is_disabled_is_not_evaluated(made):
+def test_disabled_beacons_are_not_evaluated(made):
     assert made({"counts": [{"enabled": False}]}, counts=COUNTS).active == []
     assert made({"enabled": False, "counts": [{}]}, counts=COUNTS).active == []
     assert made(["counts"]).active == []
@@ -136,7 +136,7 @@ def test_too_large_and_shapeless_events_are_errors(made, value):
 def test_too_many_events_are_left_out(made, lines):
     found = made({"many": [{}]}, many="def beacon(config): return [{'n': n} for n in range(1200)]\n")
     assert len(found.poll(0, "")) == 1000
-    assert any("200 of its events are left out" in line for _, line in lines)
+    assert any("200 of its events were dropped" in line for _, line in lines)
 
 
 def test_data_that_contains_itself_ends(made):

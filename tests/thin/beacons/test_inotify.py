@@ -48,7 +48,7 @@ def test_changes_of_files_in_a_folder(watched):
     assert watched() == []
 
 
-def test_only_what_is_in_the_mask(watched):
+def test_only_changes_in_the_mask_are_reported(watched):
     watched(mask=["delete"])
     (watched.folder / "a").write_text("x")
     assert watched(mask=["delete"]) == []

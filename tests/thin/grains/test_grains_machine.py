@@ -49,7 +49,7 @@ def test_raids():
     ]
 
 
-def test_firmware_leaves_out_what_is_not_there(tmp_path):
+def test_missing_firmware_values_are_left_out(tmp_path):
     (tmp_path / "sys_vendor").write_text("QEMU\n")
     (tmp_path / "product_uuid").write_text("ABCD-EF\n")
     (tmp_path / "product_name").write_bytes(b"bad \xff\n")
@@ -165,7 +165,7 @@ def test_systemd(code, text, want):
 @pytest.mark.skipif(
     platform.machine() != "x86_64" or not os.path.exists("/usr/bin/dpkg"), reason="needs an amd64 Debian"
 )
-def test_osarch_is_what_dpkg_says():
+def test_osarch_is_that_of_dpkg():
     import subprocess
 
     said = subprocess.run(["dpkg", "--print-architecture"], stdout=subprocess.PIPE, check=True).stdout.decode().strip()

@@ -45,7 +45,7 @@ def test_reads_as_yaml(text):
         "a: " + "[" * 50 + "\n",
     ],
 )
-def test_says_what_it_cannot_read(text):
+def test_errors_have_the_line(text):
     with pytest.raises(ValueError, match=r"line \d+"):
         parse(text)
 

@@ -213,7 +213,7 @@ def test_every_compression_is_looked_into(bed: Bed, kind: str) -> None:
 
 
 @needs_root
-def test_what_is_allowed_is_extracted(bed: Bed) -> None:
+def test_permitted_members_are_extracted(bed: Bed) -> None:
     source = tarred(
         bed.folder / "a.tar",
         [
@@ -252,7 +252,7 @@ def test_nothing_leaves_a_folder_that_others_can_change(bed: Bed) -> None:
     assert bed.harm() == []
 
 
-def test_the_error_counts_what_it_does_not_name(bed: Bed) -> None:
+def test_the_error_has_the_number_of_members_that_it_does_not_name(bed: Bed) -> None:
     source = tarred(
         bed.folder / "a.tar",
         [entry(f"su{number}", mode=0o4755) for number in range(9)]

@@ -135,7 +135,7 @@ def test_conflicting_files_are_removed_first(bed: Counted, clean: dict[str, bool
     assert (bed.out / "mine").exists() is ("clean_parent" not in clean) and ret["changes"]["removed"]
 
 
-def test_what_is_refused_leaves_nothing(bed: Counted) -> None:
+def test_a_refused_archive_leaves_no_file(bed: Counted) -> None:
     source = packed(bed.folder / "a", [*TREE, entry("beside", data=b"x")])
     deep = bed.folder / "not/there/yet"
     ret = bed.loaders.states["archive.extracted"](name=str(deep), source=source)

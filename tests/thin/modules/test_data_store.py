@@ -39,7 +39,7 @@ def test_the_store(call, tmp_path):
 
 @pytest.mark.parametrize("algorithm", ["RSA", "EC", "ED25519"])
 @pytest.mark.parametrize("secret", [None, "hunter 1"])
-def test_what_is_signed_is_verified(make_loaders, tmp_path, algorithm, secret):
+def test_signatures_are_verified(make_loaders, tmp_path, algorithm, secret):
     more = ["-pkeyopt", "ec_paramgen_curve:P-256"] if algorithm == "EC" else []
     private, public, out = (tmp_path / name for name in ("private.pem", "public.pem", "out"))
     lock = ["-aes256", "-pass", f"pass:{secret}"] if secret else []

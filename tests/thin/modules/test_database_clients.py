@@ -120,7 +120,7 @@ def test_the_way_to_a_server(client):
     assert not any("given" in word or "pillars" in word for word in argv)
 
 
-def test_secrets_are_not_in_what_is_said(client, lines):
+def test_secrets_are_not_in_messages(client, lines):
     refused = "ERROR 1064 (42000) at line 1: near 'BY 'gehe''im'' at line 1\n"
     answers = [["VERSION()", ["8.0.36"]], ["FROM mysql.user", []], ["CREATE USER", refused]]
     functions, _ = client("mysql", MYSQL, answers)

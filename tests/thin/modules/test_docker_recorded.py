@@ -71,7 +71,7 @@ def test_ports(asked: Any, want: list[str], docker: Any) -> None:
     assert sorted(docker("port", "r*", asked)["run"]) == want
 
 
-def test_what_is_asked_wrongly(docker: Any) -> None:
+def test_invalid_requests(docker: Any) -> None:
     with pytest.raises(SaltInvocationError, match="Invalid private_port 'http'"):
         docker("port", "run", "http")
     with pytest.raises(CommandExecutionError, match=r"^Error 404: Error: No such container"):
@@ -87,7 +87,7 @@ def test_versions_and_history(docker: Any) -> None:
     assert docker("history", "base:3", quiet=True) == ["FROM scratch"]
 
 
-def test_what_is_pruned(docker: Any) -> None:
+def test_prune(docker: Any) -> None:
     found = docker("prune", containers=True, networks=True, volumes=True)
     assert found["containers"] == {"ContainersDeleted": None, "SpaceReclaimed": 0}
     assert found["networks"]["NetworksDeleted"] == ["a1", "plain"]

@@ -122,7 +122,9 @@ def test_failures_leave_the_old_file(tool: str, server: str, path: str, tmp_path
     assert sorted(os.listdir(tmp_path)) == ["bin", "got"]
 
 
-def test_what_is_not_there(tool: str, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_source_leaves_no_file(
+    tool: str, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert not web.exists(f"http://{server}/nothing")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with pytest.raises(CommandExecutionError, match="404"):

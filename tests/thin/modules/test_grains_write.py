@@ -189,7 +189,7 @@ VALUES = {
 }
 
 
-def test_what_is_written_as_yaml_is_read_back():
+def test_yaml_is_read_as_it_was_written():
     assert yaml.safe_load(yamlout.dump(VALUES)) == VALUES
     plain = {"n": {"l": [{"a": 1, "b": [1, "x y"]}], "y": "it's", "url": "http://x/y"}, "t": [True, None, 1.5]}
     assert yamlout.dump(plain) == yaml.safe_dump(plain, default_flow_style=False)

@@ -101,7 +101,7 @@ def test_an_unknown_decoder_is_reported(server: str, query: Callable[..., Any]) 
     assert "Invalid decode_type" in query(f"{server}/json", decode=True, decode_type="toml")["error"]
 
 
-def test_what_is_asked(server: str, query: Callable[..., Any], tmp_path: Path) -> None:
+def test_requests(server: str, query: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "body").write_text("from a file")
     query(f"{server}/text?a=1", method="post", params={"b": "2 3"}, data_file=str(tmp_path / "body"))
     query(f"{server}/text", method="PUT", data={"x": "y z"}, username="ann", password="pw")
@@ -113,14 +113,14 @@ def test_what_is_asked(server: str, query: Callable[..., Any], tmp_path: Path) -
     assert [get["headers"][name] for name in ("x-one", "x-two", "user-agent")] == ["1", "2:3", "me"]
 
 
-def test_what_is_kept(server: str, query: Callable[..., Any], tmp_path: Path) -> None:
+def test_output_files_of_a_query(server: str, query: Callable[..., Any], tmp_path: Path) -> None:
     query(f"{server}/json", text_out=str(tmp_path / "t"), headers_out=str(tmp_path / "h"))
     assert json.loads((tmp_path / "t").read_text()) == {"a": [1]}
     assert "Content-Type: application/json\n" in (tmp_path / "h").read_text()
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "file:///etc/passwd", "ftp://127.0.0.1/", "http://[", "none"])
-def test_nobody_answers(query: Callable[..., Any], url: str) -> None:
+def test_no_server_answers(query: Callable[..., Any], url: str) -> None:
     answer = query(url, status=True)
     assert answer["status"] == 0 and answer["error"] and "body" not in answer
 

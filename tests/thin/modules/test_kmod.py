@@ -53,7 +53,7 @@ def text(bed):
         return source.read()
 
 
-def test_what_is_loaded(bed):
+def test_loaded_modules(bed):
     assert bed.call("kmod.lsmod")[0] == {
         "module": "kvm",
         "size": "1000000",

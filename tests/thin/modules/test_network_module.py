@@ -190,6 +190,6 @@ def test_dns_check(make_loaders, addr, ipv6, want):
         assert modules["network.dns_check"](addr, server.getsockname()[1], ipv6=ipv6) == want
 
 
-def test_dns_check_of_what_has_no_address(make_loaders):
+def test_dns_check_of_an_invalid_address(make_loaders):
     with pytest.raises(Exception, match=r"DNS lookup or connection check of '300\.1\.1\.1' failed\."):
         make_loaders().modules["network.dns_check"]("300.1.1.1", 80)

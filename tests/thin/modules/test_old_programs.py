@@ -133,7 +133,7 @@ def test_apk_has_the_tag_before_the_version():
     assert apkpkg._word("nginx", ">=1.2") == "nginx>=1.2"
 
 
-def test_apk_holds_what_has_a_tag(tmp_path, monkeypatch):
+def test_apk_holds_packages_with_a_tag(tmp_path, monkeypatch):
     from thin.modules import apkpkg
 
     world, asked = tmp_path / "world", []

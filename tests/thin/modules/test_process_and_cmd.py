@@ -66,7 +66,7 @@ def test_what_cannot_start(argv: list[str], kwargs: dict[str, Any], error: type[
 
 
 @pytest.mark.parametrize("text", ["echo a; sleep 60", "echo a; exec >&- 2>&-; sleep 60", "echo a; sleep 60 & sleep 60"])
-def test_a_timeout_kills_the_program_and_what_it_started(text: str) -> None:
+def test_a_timeout_kills_the_program_and_its_children(text: str) -> None:
     before = set(process.descendants(os.getpid()))  # servers that other tests run
     got = sh(text, timeout=0.3)
     assert (got.timed_out, got.stdout) == (True, b"a\n")

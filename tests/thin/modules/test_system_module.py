@@ -147,7 +147,7 @@ def test_init_scripts(services, programs):
         ("disable", ["update-rc.d one disable"]),
     ],
 )
-def test_what_is_done_to_init_scripts(services, programs, function, want):
+def test_actions_on_init_scripts(services, programs, function, want):
     programs.forget()
     assert services[function]("one") is True
     assert programs.asked() == want

@@ -151,7 +151,7 @@ def test_which_containers_count(declared: dict[str, Any], want: str, engine: str
     assert container.discover(container.__opts__) == want.split()
 
 
-def test_podman_comes_before_docker_unless_it_is_said(tools: Any, load: Any) -> None:
+def test_podman_is_preferred_to_docker_by_default(tools: Any, load: Any) -> None:
     tools(podman=ENGINE, docker=ENGINE)
     for declared, engine in (({}, "podman"), ({"engine": "docker"}, "docker")):
         container = about(load("container", declared), "web")

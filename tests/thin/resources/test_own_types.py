@@ -97,7 +97,7 @@ def test_a_broken_resource_stops_no_other_of_its_type(bed) -> None:
     assert "an id is text, not int: 7" in failed["odd"]
 
 
-def test_slow_grains_hold_nobody_up(make_loaders, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_grains_delay_no_other_resource(make_loaders, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resourcetypes, "GRAINS_TIME", -1)
     answer = resourcetypes.discover(make_loaders(), runtime, [], {"dummy": ["a", "b"]})
     assert answer["found"] == {"dummy": {"a": {}, "b": {}}}

@@ -51,7 +51,7 @@ def test_a_session_with_a_declaration_without_sense(bed) -> None:
     assert "neither a mapping nor" in bed.said(bed.start({"type": "dummy", "id": "d", "declared": 5}), "test.ping")
 
 
-def test_ids_that_are_none_are_said_and_the_others_found(bed) -> None:
+def test_invalid_ids_are_reported_and_others_are_found(bed) -> None:
     ids = ["good", "", "x" * 256, "new\nline", "bell\x07", "\x85", {"a": 1}, None, 1.5, True]
     found, failed = bed.discover(dummy=[*ids, "../../etc", "a:b", "ä b", "-"])
     assert list(found["dummy"]) == ["good", "../../etc", "a:b", "ä b", "-"]
@@ -76,7 +76,7 @@ def test_an_unknown_type_names_the_nearest(bed) -> None:
     assert {failed[name] for name in ("nothing", "os", "../modules")} == {"there is no such resource type"}
 
 
-def test_a_dummy_has_what_its_type_brings_and_nothing_else(bed) -> None:
+def test_a_dummy_has_only_the_functions_of_its_type(bed) -> None:
     peer = bed.start({"type": "dummy", "id": "d1"}, want_grains=True, grains={"role": "fixed"})
     assert peer.ready["grains"]["resource_id"] == "d1" and peer.ready["grains"]["role"] == "fixed"
     assert "kernel" not in peer.ready["grains"]

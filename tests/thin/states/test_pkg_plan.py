@@ -38,7 +38,7 @@ def test_plans(wanted, options, install, reinstall):
     assert (plan.install, plan.reinstall) == (install, reinstall)
 
 
-def test_what_is_to_be_purged_is_kept():
+def test_packages_marked_for_purging_are_unpurged():
     assert pkgplan.plan({"one": None, "absent": None}, HERE, {"one": "1.0-1"}, compare).unpurge == ["one"]
 
 

@@ -74,7 +74,7 @@ def test_a_judge_decides():
     assert orchestration.function_outcome("f.g", {"a": {"ret": 0}}, [], bool)["result"] is False
 
 
-def test_nobody_answered():
+def test_no_target_answered():
     outcome = orchestration.function_outcome("test.ping", {}, [], None)
     assert outcome == {"result": False, "comment": "No minions responded", "changes": {}}
 

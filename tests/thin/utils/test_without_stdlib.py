@@ -129,7 +129,7 @@ def test_words_of_slots(text: str) -> None:
     assert outcome(lambda text: list(slots._tokens(text)), text) == outcome(salts_tokens, text)
 
 
-def test_rmtree_leaves_what_links_lead_to(tmp_path: Path) -> None:
+def test_rmtree_does_not_follow_links(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "kept").write_text("x")

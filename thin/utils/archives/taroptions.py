@@ -28,11 +28,12 @@ _OTHERS = "exclude exclude-backups exclude-caches exclude-tag exclude-vcs file f
 
 
 class Options(object):
-    """The parsed words of a tar command line.
+    """A parsed tar command line.
 
-    ``extracts``: whether they say to extract; ``looking``: the options that need the real target directory, as
-    written; ``words``: the command line without ``-P`` and without the option ``packer``; ``absolute``: whether ``-P``
-    was there; ``packers``: the options for compression other than ``packer``."""
+    ``extracts``: whether it extracts; ``looking``: its options that need the real target directory; ``words``: the
+    command line without ``-P`` and the option ``packer``; ``absolute``: whether it has ``-P``; ``packers``: its options
+    for compression other than ``packer``.
+    """
 
     def __init__(self, words, bundled=True, packer=("", "")):
         """``bundled``: the first word may be letters without a dash, as in ``tar xzf``. ``packer``: (short, long)."""
@@ -51,8 +52,10 @@ class Options(object):
                 self.words.append(word)
 
     def _short(self, word, dashed):
-        """Parse short options. Returns whether the next word is an argument of them. The arguments of letters without a
-        dash are among the later words and are not looked for."""
+        """Parse short options; returns whether the next word is the argument of one.
+
+        The arguments of letters without a dash are among the later words, and are not parsed.
+        """
         kept = "-" if dashed else ""
         for place, letter in enumerate(word[1:] if dashed else word, len(kept)):
             if letter == "P":

@@ -1,8 +1,8 @@
-"""Evaluates the configured beacons of a session: which are due, and the events that they return.
+"""Evaluates the configured beacons of a session at their intervals.
 
-Salt: ``salt.beacons.Beacon.process``, which a minion calls each second. Other than there, a mistake in the
-configuration is logged once and not each second, and so is an error, which is an event, too, with its text as
-``error``; a beacon that fails does not keep others from being evaluated.
+Salt: ``salt.beacons.Beacon.process``, which a minion calls each second. Other than in Salt, an invalid configuration is
+logged once, not each second. An error of a beacon is logged once, and is an event with the text as ``error``. Other
+beacons are still evaluated.
 """
 
 import copy
@@ -15,12 +15,12 @@ from thin.utils import beacons as words
 
 log = getLogger(__name__)
 
-#: Seconds between two looks. Salt: ``loop_interval``.
-PACE = 1.0
-#: Maximum number of events of one beacon at a time, of characters of the data of one, and of its levels.
-MOST, LARGEST, DEEPEST = 1000, 256 * 1024, 30
-#: Options that are not passed to a beacon. Salt removes the same ones.
-_TAKEN = ("interval", "disable_during_state_run", "enabled")
+#: Seconds between two evaluations. Salt: ``loop_interval``.
+INTERVAL = 1.0
+#: Limits: events of one evaluation of a beacon, characters of the data of an event, levels of that data.
+EVENTS, CHARACTERS, LEVELS = 1000, 256 * 1024, 30
+#: Options that are not passed to a beacon, as in Salt.
+_RESERVED = ("interval", "disable_during_state_run", "enabled")
 
 
 class Beacons(object):
@@ -32,11 +32,11 @@ class Beacons(object):
         self._next = 0.0
         self.active = []
         if isinstance(config, dict) and config.get("enabled", True):
-            made = [self._made(name, given) for name, given in config.items() if name != "enabled"]
-            self.active = [beacon for beacon in made if beacon is not None]
+            configured = [self._configured(name, given) for name, given in config.items() if name != "enabled"]
+            self.active = [beacon for beacon in configured if beacon is not None]
 
-    def _made(self, name, given):
-        """The beacon of this name; None if it is disabled, or if its configuration is wrong, which is logged."""
+    def _configured(self, name, given):
+        """The beacon of this name; None if it is disabled, or if its configuration is invalid, which is logged."""
         settings = given if isinstance(given, dict) else None
         if isinstance(given, list) and all(isinstance(entry, dict) for entry in given):
             settings = words.list_to_dict(given)
@@ -62,29 +62,30 @@ class Beacons(object):
         return validate(copy.deepcopy(given)) if validate is not None else (True, "")
 
     def poll(self, seconds, lock):
-        """The events, as soon as there are some; none after so many seconds. ``lock``: see ``is_locked``."""
-        end, found = monotonic() + seconds, []
-        while not found:
+        """Wait for events, at most so many seconds; returns them. ``lock``: see ``is_locked``."""
+        end, events = monotonic() + seconds, []
+        while not events:
             now = monotonic()
             if now < self._next:
                 if self._next > end:
                     waiting.sleep(max(0.0, end - now))
-                    return found
+                    return events
                 waiting.sleep(self._next - now)
-            self._next = monotonic() + PACE
+            self._next = monotonic() + INTERVAL
             for beacon in list(self.active):
-                found += self._look(beacon, lock)
+                events += self._evaluate(beacon, lock)
             if monotonic() >= end:
                 break
-        return found
+        return events
 
     def close(self):
-        """End what beacons have started."""
+        """End all beacons and the programs that they have started."""
         for beacon in self.active:
             beacon.end()
         self.active = []
 
-    def _look(self, beacon, lock):
+    def _evaluate(self, beacon, lock):
+        """The events of a beacon; none if it is not due."""
         if not beacon.is_due():
             return []
         if beacon.is_off_during_runs and lock and is_locked(lock):
@@ -98,21 +99,22 @@ class Beacons(object):
         if beacon.runs_once:
             self.active.remove(beacon)
             beacon.end()
-        if len(events) > MOST:
-            log.warning("the beacon %s: %d of its events are left out", beacon.name, len(events) - MOST)
-        return events[:MOST]
+        if len(events) > EVENTS:
+            log.warning("the beacon %s: %d of its events were dropped", beacon.name, len(events) - EVENTS)
+        return events[:EVENTS]
 
     def _failed(self, beacon, text):
+        """The event for an error; none if the last evaluation had the same error."""
         if beacon.error == text:
             return []
         beacon.error = text
-        log.error("the beacon %s cannot be used: %s", beacon.name, text)
-        return [{"name": beacon.name, "tag": "", "data": {"error": text[:LARGEST], "id": self._id}}]
+        log.error("the beacon %s failed: %s", beacon.name, text)
+        return [{"name": beacon.name, "tag": "", "data": {"error": text[:CHARACTERS], "id": self._id}}]
 
     def _event(self, name, data):
-        """An event: ``name`` of the beacon, ``tag`` behind the one of the beacon, ``data``. Raises ValueError."""
+        """An event: ``name`` of the beacon, ``tag`` (the end of the event's tag), and ``data``. Raises ValueError."""
         if not isinstance(data, dict):
-            raise ValueError("an event is a dict, not %s" % type(data).__name__)
+            raise ValueError("an event must be a dict, not %s" % type(data).__name__)
         data = Plain().of(data)
         tag = str(data.pop("tag", ""))
         data.setdefault("id", self._id)
@@ -120,15 +122,15 @@ class Beacons(object):
 
 
 class Plain(object):
-    """Copies data, with texts in place of values that a message cannot have. Raises ValueError if it is too large."""
+    """Copies data, and converts values that a message cannot contain to text. Raises ValueError for too much data."""
 
     def __init__(self):
-        self._left = LARGEST
+        self._left = CHARACTERS
 
     def of(self, value, level=0):
-        if isinstance(value, dict) and level < DEEPEST:
+        if isinstance(value, dict) and level < LEVELS:
             return {key if isinstance(key, int) else str(key): self.of(value[key], level + 1) for key in value}
-        if isinstance(value, (list, tuple, set, frozenset)) and level < DEEPEST:
+        if isinstance(value, (list, tuple, set, frozenset)) and level < LEVELS:
             return [self.of(each, level + 1) for each in value]
         if isinstance(value, bytes):
             value = value.decode("utf-8", "replace")
@@ -136,12 +138,12 @@ class Plain(object):
             value = repr(value)
         self._left -= len(value) if isinstance(value, str) else 8
         if self._left < 0:
-            raise ValueError("an event of more than %d characters" % LARGEST)
+            raise ValueError("an event has more than %d characters" % CHARACTERS)
         return value
 
 
 class Active(object):
-    """A beacon that is evaluated. ``given``: its configuration; ``settings``: the same as a dict."""
+    """A beacon that is evaluated. ``given``: its configuration; ``settings``: the same merged into one dict."""
 
     def __init__(self, name, given, settings, function, close):
         self.name = name
@@ -152,11 +154,11 @@ class Active(object):
         self.is_off_during_runs = bool(settings.get("disable_during_state_run"))
         self._interval = float(settings.get("interval") or 0)
         self._due = monotonic() + self._interval
-        kept = [{key: entry[key] for key in entry if key not in _TAKEN} for entry in given]
-        self._config = [entry for entry in kept if entry] + [{"_beacon_name": name}]
+        passed = [{key: entry[key] for key in entry if key not in _RESERVED} for entry in given]
+        self._config = [entry for entry in passed if entry] + [{"_beacon_name": name}]
 
     def is_due(self):
-        """Whether its interval is over; then the next one begins."""
+        """Whether its interval has ended; if so, the next one starts."""
         now = monotonic()
         if now < self._due:
             return False
@@ -164,11 +166,11 @@ class Active(object):
         return True
 
     def evaluate(self):
-        """What the beacon returns."""
+        """The return of the beacon."""
         return self._function(copy.deepcopy(self._config))
 
     def end(self):
-        """End what it has started; it begins anew when it is evaluated next."""
+        """End the programs that it has started, and forget its state; the next evaluation starts again."""
         if self._close is not None:
             try:
                 self._close(copy.deepcopy(self._config))
@@ -179,7 +181,7 @@ class Active(object):
 def is_locked(path):
     """Whether a process has locked this file, as runs of states do; False on systems other than Linux.
 
-    The kernel's table is read: a lock of our own, for however short a time, would be in the way of a run.
+    This reads the kernel's table of locks. An attempt to take the lock could prevent a run.
     """
     try:
         inode = os.stat(path).st_ino

@@ -64,7 +64,7 @@ def test_members_of_gnu_tar_with_a_sparse_file(tmp_path):
 
 
 @pytest.mark.parametrize("data", [b"", b"junk", b"x" * 2000, b"\x1f\x8bjunk", b"\x1f\x8b\x08"])
-def test_what_is_no_tar_archive(data, tmp_path):
+def test_files_that_are_not_tar_archives(data, tmp_path):
     (tmp_path / "a").write_bytes(data)
     with pytest.raises(tarmembers.NotTar):
         tarmembers.members(str(tmp_path / "a"))
@@ -143,7 +143,7 @@ def test_zip_with_a_flipped_bit(tmp_path):
         list(zips.pieces(stream, zips.members(stream)[1]))
 
 
-def test_what_is_no_zip_archive():
+def test_files_that_are_not_zip_archives():
     for data in (b"", b"junk" * 100, b"PK\5\6" + b"\xff" * 18):
         with pytest.raises(zips.ZipError):
             zips.members(io.BytesIO(data))

@@ -38,7 +38,7 @@ def sources(tmp_path):
     return lambda: aptsources.AptSources(str(tmp_path / "sources.list"), str(parts))
 
 
-def test_what_is_read(sources):
+def test_parsed_sources(sources):
     comment, empty, line, source, first, second = sources().entries
     assert (comment.valid, empty.valid) == (False, False)
     assert (line.type, line.uri, line.dist, line.comps, line.comment) == (

@@ -54,7 +54,7 @@ def test_a_state_says_backup_or_the_run_does(cache: str) -> None:
     assert isinstance(usual.of_state({"backup": ""}, "t"), keeping.NoKeeper)
 
 
-def test_what_is_made_and_gone_again_leaves_nothing(cache: str, top: Path) -> None:
+def test_a_file_that_is_created_and_removed_leaves_no_backup(cache: str, top: Path) -> None:
     with keeper(cache).of("s"):
         atomic.write(str(top / "file"), b"text")
         safepath.unlink(str(top / "file"))

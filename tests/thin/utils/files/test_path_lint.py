@@ -168,7 +168,7 @@ def test_files_are_changed_through_the_library_alone() -> None:
         "def f():\n for a, b, c in os.walk(top): safepath.unlink(a)",
     ],
 )
-def test_what_is_forbidden(line: str) -> None:
+def test_forbidden_code(line: str) -> None:
     assert list(findings(f"FLAGS = os.O_WRONLY\n{line}\n"))
 
 
@@ -186,5 +186,5 @@ def test_what_is_forbidden(line: str) -> None:
         "def f():\n for a, b, c in os.walk(top): print(a)",
     ],
 )
-def test_what_is_allowed(line: str) -> None:
+def test_permitted_code(line: str) -> None:
     assert not list(findings(line + "\n"))

@@ -188,7 +188,7 @@ class Runner:
 
 
 @pytest.mark.parametrize("case", ALL)
-def test_a_swap_before_any_step_harms_nobody_else(arena: Arena, case: str) -> None:
+def test_a_swap_before_any_step_changes_no_other_file(arena: Arena, case: str) -> None:
     run = Runner(arena, case)
     for _ in range(2):  # the first run imports modules
         arena.reset()
@@ -216,7 +216,7 @@ def test_a_swap_before_any_step_harms_nobody_else(arena: Arena, case: str) -> No
 
 
 @pytest.mark.parametrize("case", ALL)
-def test_a_racing_user_harms_nobody_else(arena: Arena, case: str) -> None:
+def test_a_racing_user_changes_no_other_file(arena: Arena, case: str) -> None:
     run = Runner(arena, case)
     run()
     until = time.monotonic() + 1.5
@@ -263,7 +263,9 @@ NAIVE = {naive_write: "f", naive_recursion: "tree", naive_removal: "tree", naive
 
 
 @pytest.mark.parametrize("naive", NAIVE)
-def test_control_a_swap_before_a_step_beats_what_goes_by_paths(arena: Arena, naive: Callable[[Path], None]) -> None:
+def test_control_a_swap_before_a_step_misleads_code_that_uses_paths(
+    arena: Arena, naive: Callable[[Path], None]
+) -> None:
     swapped = NAIVE[naive] if NAIVE[naive] == "f" else "tree/sub"
     for number in range(1, 30):
         arena.reset()
@@ -278,7 +280,7 @@ def test_control_a_swap_before_a_step_beats_what_goes_by_paths(arena: Arena, nai
 
 
 @pytest.mark.parametrize("naive", NAIVE)
-def test_control_a_racing_user_beats_what_goes_by_paths(arena: Arena, naive: Callable[[Path], None]) -> None:
+def test_control_a_racing_user_misleads_code_that_uses_paths(arena: Arena, naive: Callable[[Path], None]) -> None:
     names = ["f"] if NAIVE[naive] == "f" else ["tree/sub", "tree"]
     until = time.monotonic() + 60
     with Racer(arena, names) as racer:

@@ -145,7 +145,7 @@ def test_a_link_is_not_followed_unless_asked(place: Path) -> None:
 
 
 @root_only
-def test_the_links_of_whoever_is_not_root_mean_what_the_system_makes_of_them(place: Path) -> None:
+def test_links_are_followed_as_by_the_system_without_root(place: Path) -> None:
     link("/dev/null", place / "theirs/link")
     as_nobody(place / "theirs", lambda: Path("done").write_text(repr(safepath.read("link"))) and None)
     assert (place / "theirs/done").read_text() == "b''"
@@ -259,7 +259,7 @@ def test_open_by_the_opener_writes_as_open_does(place: Path) -> None:
     assert (place / "new").read_text() == "one\ntwo\n"
 
 
-def test_a_named_pipe_keeps_nobody_waiting(place: Path) -> None:
+def test_a_named_pipe_does_not_block(place: Path) -> None:
     os.mkfifo(place / "pipe")
     with pytest.raises(OSError, match="named pipe"):
         safepath.read(place / "pipe")
@@ -297,7 +297,7 @@ def test_removing(place: Path) -> None:
     assert (place / "canary").read_text() == "secret"
 
 
-def test_what_is_no_name_in_a_folder_is_not_removed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_names_are_not_removed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(place / "outside")
     (place / "outside/kept").mkdir()
     assert safepath.remove("") is False
@@ -329,7 +329,7 @@ def test_a_tree_is_listed_top_first_and_may_be_cut(place: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) < 100
 
 
-def test_a_walk_that_is_left_closes_what_it_opened(place: Path) -> None:
+def test_an_unfinished_walk_closes_its_descriptors(place: Path) -> None:
     for number in range(20):
         (place / "outside" / str(number) / "below").mkdir(parents=True)
     before = len(os.listdir("/proc/self/fd"))

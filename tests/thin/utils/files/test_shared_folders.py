@@ -212,7 +212,7 @@ def test_an_image_is_saved_in_no_foreseeable_file(docker: Any, tmp_path: Path) -
     assert sorted(path.name for path in out.iterdir()) == ["web.tar", "web.tar.gz", "web.tar.part"]
 
 
-def test_what_is_copied_from_a_container_goes_through_no_link(docker: Any, tmp_path: Path) -> None:
+def test_copying_from_a_container_follows_no_link(docker: Any, tmp_path: Path) -> None:
     inside, out, canary = tmp_path / "inside", tmp_path / "out", tmp_path / "canary"
     for folder in (inside / "d", out, canary):
         folder.mkdir(parents=True)
@@ -267,7 +267,7 @@ def test_root_clones_into_a_folder_of_another_user_by_open_folders(git: Any, tmp
 
 
 @needs_root
-def test_root_goes_through_no_link_of_another_user_to_a_repository(git: Any, tmp_path: Path) -> None:
+def test_root_follows_no_link_of_another_user_to_a_repository(git: Any, tmp_path: Path) -> None:
     """A link to a repository of the system, for example, in which a reset would discard changes."""
     home = tmp_path / "home"
     home.mkdir()

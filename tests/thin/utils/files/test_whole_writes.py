@@ -94,7 +94,7 @@ COPIES = {
 
 @pytest.mark.parametrize("kind", COPIES)
 @pytest.mark.parametrize("supported", [True, False])
-def test_a_copy_lets_nobody_do_more(bed, guarded, monkeypatch, kind, supported):
+def test_a_copy_has_no_wider_permissions(bed, guarded, monkeypatch, kind, supported):
     """It has the ACL, or not the rights that the mask of the ACL seems to give to the group."""
     if not supported:
         setxattr = os.setxattr

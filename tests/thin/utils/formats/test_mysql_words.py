@@ -93,7 +93,7 @@ def test_grants_written(args, sql):
 
 
 @pytest.mark.parametrize("grant", ["SELECT; DROP", "SELECT ON *.* TO x --", "", "SELECT (a;b)", "SELECT,"])
-def test_what_is_no_privilege_is_refused(grant):
+def test_unknown_privileges_are_refused(grant):
     with pytest.raises(ValueError, match="Invalid grant"):
         mysqlgrants.statement(grant, "*.*", "u", "h")
 
@@ -124,7 +124,7 @@ SHOWN = [
         ("usage", "other.*", False, False),
     ],
 )
-def test_what_is_held(grant, database, option, want):
+def test_granted_privileges(grant, database, option, want):
     version = "10.11.6-MariaDB-0+deb12u1"
     assert mysqlgrants.holds(SHOWN, grant, database, "u", "h", option, version) is want
     assert not mysqlgrants.holds(SHOWN, grant, database, "u", "other", option, version)

@@ -145,7 +145,7 @@ def test_outputs(function, given, want):
     assert function(given) == want
 
 
-def test_verified_files_tell_what_is_wrong_and_some_kinds_can_be_left_out():
+def test_problems_of_verified_files_and_ignored_types():
     found = rpmout.verified(VERIFIED)
     assert found["/etc/httpd/conf/httpd.conf"] == {"mismatch": ["size", "md5sum", "mtime"], "type": "config"}
     assert found["/usr/share/doc/httpd/README"] == {"missing": True, "type": "doc"}

@@ -68,7 +68,7 @@ def test_failures_say_where(server, data, error):
         client("PING")
 
 
-def test_nobody_there():
+def test_no_server():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with pytest.raises(resp.ConnectionError, match="cannot be reached"):

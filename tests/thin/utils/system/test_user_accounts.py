@@ -45,7 +45,7 @@ def test_dates_are_days(written, days):
     assert accounts.days(written) == days
 
 
-def test_what_is_no_date_stays(written="never"):
+def test_text_that_is_not_a_date_is_unchanged(written="never"):
     assert accounts.days(written) == written
 
 
