@@ -11,7 +11,7 @@ import typer
 
 from pushsalt.cli.app import Command
 from pushsalt.cli.opt import Opt
-from pushsalt.cli.options import GLOBAL, OUTPUT, Given, takes
+from pushsalt.cli.options import EVENT_OUTPUT, GLOBAL, Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import CommandError, UsageError
 
@@ -38,10 +38,10 @@ _FORMATS: Final = (None, "rich", "ndjson", "json")
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(SHOWN, OUTPUT, GLOBAL)
+@takes(SHOWN, EVENT_OUTPUT, GLOBAL)
 def events(
     given: Given,
-    glob: Annotated[str, typer.Argument(metavar="TAG-GLOB", help="Only events with tags that match.")] = "*",
+    glob: Annotated[str, typer.Argument(metavar="[TAG-GLOB]", help="Only events with tags that match.")] = "*",
 ) -> int:
     """Show events of jobs, targets and runners, oldest first: as lines on a terminal, else as ndjson."""
     if given.out not in _FORMATS:

@@ -233,6 +233,18 @@ STATE_OUTPUTS = ("full", "terse", "mixed", "changes", "filter")
 JOB = (*DELIMITER, *OUTPUT, *JID, *LIMITS, *BATCH, *LOGIN, *ASK, *_IDLE)
 #: Options of commands that run on the controller, and run jobs on targets from there.
 CONTROLLER = (*OUTPUT, *LIMITS, *LOGIN, *ASK, *_IDLE)
+#: Options of services that run jobs, and do not print their returns.
+SERVICE = (*LIMITS, *LOGIN, *ASK, *_IDLE)
+#: The output formats of commands that print events.
+EVENT_OUTPUT = _rows(
+    OUTPUT[0].panel,
+    Opt(
+        "out",
+        ("--out",),
+        "Output format: rich (lines for people) or ndjson.",
+        metavar="FORMAT",
+    ),
+)
 
 
 @dataclass

@@ -14,7 +14,7 @@ import typer
 
 from pushsalt.cli.app import Command
 from pushsalt.cli.opt import Opt
-from pushsalt.cli.options import CONTROLLER, GLOBAL, Given, takes
+from pushsalt.cli.options import EVENT_OUTPUT, GLOBAL, SERVICE, Given, takes
 from pushsalt.cli.stdio import TERMINAL, print_error
 from pushsalt.errors import EXIT_FAILED, EXIT_OK, CommandError, UsageError
 
@@ -45,7 +45,7 @@ _LOOK: Final = 0.5
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(SHOWN, CONTROLLER, GLOBAL)
+@takes(SHOWN, EVENT_OUTPUT, SERVICE, GLOBAL)
 def react(given: Given) -> int:
     """React to events of the journal by the reactor SLS of the configuration, each event once."""
     if given.unit:
@@ -77,6 +77,9 @@ async def _react(given: Given) -> int:
     stopped = asyncio.Event()
     _heed_signals(service, stopped)
     with only_one(journal.path, partial(_wait, given)):
+        out = TERMINAL.get().stdout
+        if out.is_terminal and not given.once and given.out != "ndjson":
+            out.write(f"reacting to the events of {journal.path}; Ctrl-C ends this\n")
         work = asyncio.create_task(service.run(once=bool(given.once), since=since))
         stopping = asyncio.create_task(stopped.wait())
         await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)

@@ -10,7 +10,7 @@ import typer
 
 from pushsalt.cli.app import Command
 from pushsalt.cli.opt import Opt
-from pushsalt.cli.options import CONTROLLER, GLOBAL, Given, takes
+from pushsalt.cli.options import GLOBAL, SERVICE, Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import EXIT_OK, CommandError
 
@@ -28,7 +28,7 @@ SHOWN = (
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(SHOWN, CONTROLLER, GLOBAL)
+@takes(SHOWN, SERVICE, GLOBAL)
 def serve(given: Given) -> int:
     """Serve Salt's REST API, for accounts of the configuration, and a status page."""
     if given.unit:

@@ -75,7 +75,7 @@ def start(given: Given, target: Annotated[str | None, _TARGET] = None) -> int:
 @app.command("list", cls=Command)
 @takes(OUTPUT, GLOBAL)
 def list_(given: Given) -> int:
-    """List your brokers, and the connections that each of them keeps."""
+    """List brokers, their connections, and the beacons that are evaluated."""
     found: list[dict[str, Any]] = []
     lines: list[str] = []
     for path in sorted(_folder().glob("*.json")):
@@ -108,7 +108,7 @@ def _line(row: dict[str, Any]) -> str:
 @app.command("stop", cls=Command)
 @takes(MATCHERS, OUTPUT, GLOBAL)
 def stop(given: Given, target: Annotated[str | None, _TARGET] = None) -> int:
-    """Close the connections to these targets; without TARGET close all of them, and end the broker."""
+    """Close connections; without TARGET all of them, and end the broker."""
     from pushsalt.cli.client import Watcher, open_client
 
     given.values["session"] = "0"

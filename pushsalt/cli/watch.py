@@ -14,7 +14,7 @@ import typer
 
 from pushsalt.cli.app import Command
 from pushsalt.cli.opt import Opt
-from pushsalt.cli.options import CONTROLLER, DELIMITER, GLOBAL, MATCHERS, STATES, Given, takes
+from pushsalt.cli.options import DELIMITER, GLOBAL, MATCHERS, SERVICE, STATES, Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.errors import EXIT_INTERRUPTED, EXIT_OK, CommandError, UsageError
 
@@ -35,7 +35,7 @@ pushsalt watch '*' --every 10m --metrics :9650    for Prometheus
 pushsalt watch                                    only the schedule of the configuration
 """
 SHOWN = (
-    Opt("every", ("--every",), "Time from the begin of a round to the next: 90s, 10m, 1h.", metavar="TIME"),
+    Opt("every", ("--every",), "Time from the start of a round to that of the next: 90s, 10m, 1h.", metavar="TIME"),
     Opt("jitter", ("--jitter",), "Delay each round by a random time, up to a tenth of --every.", "flag"),
     Opt("apply", ("--apply",), "Apply the states to targets that have drifted.", "flag"),
     Opt("once", ("--once",), "Run one round, then end.", "flag"),
@@ -52,7 +52,7 @@ _GRACE: Final = 20.0
 
 
 @app.command(cls=Command, epilog=EXAMPLES)
-@takes(SHOWN, MATCHERS, DELIMITER, tuple(opt for opt in STATES if opt.name != "test"), CONTROLLER, GLOBAL)
+@takes(SHOWN, MATCHERS, DELIMITER, tuple(opt for opt in STATES if opt.name != "test"), SERVICE, GLOBAL)
 def watch(
     given: Given,
     target: Annotated[str, typer.Argument(metavar="[TARGET]", help="Targets to watch; none: only the schedule.")] = "",
@@ -140,6 +140,8 @@ async def _watch(given: Given, target: str, names: list[str], interval: Interval
             schedule=schedule,
             written=written,
         )
+        if TERMINAL.get().stdout.is_terminal and not given.once:
+            _say(f"watching {target}; Ctrl-C ends this" if target else "running the schedule; Ctrl-C ends this")
         server = await metrics.serve(*at, figures.text) if at is not None else None
         try:
             await _until_end(service, once=bool(given.once))

@@ -178,12 +178,11 @@ class Runners(dict[str, Any]):
 
 def _bind(found: Callable[..., Any], name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
     """Raises FunctionError for arguments that the function does not take."""
+    signature = inspect.signature(found)
     try:
-        inspect.signature(found).bind(None, *args, **kwargs)
+        signature.bind(None, *args, **kwargs)
     except TypeError as exc:
-        raise FunctionError(
-            "exception",
-            f"Passed invalid arguments to {name}: {exc}",
-            "see its arguments in docs/orchestrate.md",
-            "SaltInvocationError",
-        ) from exc
+        names = [str(each.replace(annotation=each.empty)) for each in signature.parameters.values()][1:]
+        hint = f"its arguments: {', '.join(names)}" if names else "it has no arguments"
+        text = f"Passed invalid arguments to {name}: {exc}"
+        raise FunctionError("exception", text, hint, "SaltInvocationError") from exc

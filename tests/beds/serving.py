@@ -18,6 +18,8 @@ from tests.beds.project import Project
 
 PASSWORD = "open-sesame-4711"
 SECRET = "a-secret-of-webhooks"
+#: a secret in the pillar of a target
+HIDDEN = "s3cr3t-of-the-test"
 #: the accounts of the file, with their permissions
 ACCOUNTS: dict[str, list[Any]] = {
     "anna": [".*", "@runner", "@wheel"],

@@ -14,7 +14,12 @@ UNITS = Path(__file__).resolve().parents[2] / "docs" / "units"
 OWN = re.compile(r"^(User|WorkingDirectory|ExecStart)=.*$", re.MULTILINE)
 
 
-COMMANDS = {"react": [], "serve": [], "watch": ["*", "--every", "10m", "--metrics", ":9650"]}
+COMMANDS = {
+    "react": [],
+    "serve": [],
+    "watch": ["*", "--every", "10m", "--metrics", ":9650"],
+    "worker": ["--site", "berlin", "--keys", "/etc/pushsalt/worker-berlin"],
+}
 
 
 @pytest.mark.parametrize("what, words", COMMANDS.items())

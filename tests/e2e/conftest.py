@@ -11,6 +11,7 @@ import pytest
 
 from tests.beds import sshd
 from tests.beds.project import Project
+from tests.beds.serving import HIDDEN, Served
 
 
 @pytest.fixture(scope="module")
@@ -33,3 +34,18 @@ def project(bed: sshd.SshdBed, tmp_path: Path) -> Callable[..., Project]:
         return made
 
     return make
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A project with the targets web1, web2 and db1 that is served."""
+    hosts = {
+        "web1": {"transport": "local", "grains": {"role": "web"}, "pillar": {"password": HIDDEN}},
+        "web2": {"transport": "local", "grains": {"role": "web"}},
+        "db1": {"transport": "local", "grains": {"role": "db"}},
+    }
+    with Served(tmp_path_factory.mktemp("served"), hosts, state_events=True) as found:
+        found.project.write("salt/note.sls", "note:\n  test.succeed_with_changes: []\n")
+        found.project.write("salt/bad.sls", "bad:\n  test.fail_without_changes: []\n")
+        found.project.write("salt/orch.sls", "one:\n  salt.function:\n    - name: test.ping\n    - tgt: db1\n")
+        yield found
