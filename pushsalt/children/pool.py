@@ -99,6 +99,12 @@ class Pool:
         for child in self._children:
             child.send(self._setup)
 
+    def fork_ahead(self) -> None:
+        """Fork the first child, so that it is ready for the first work. If that fails, the first work has the error."""
+        if not self._children:
+            with contextlib.suppress(OSError):
+                self._fork(alone=False)
+
     def attach(self) -> None:
         """Use the running event loop from now on."""
         loop = asyncio.get_running_loop()

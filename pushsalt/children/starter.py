@@ -61,6 +61,7 @@ def load() -> None:
     """Load the modules that most renderings use, once for all children."""
     import pushsalt.children.child
     import pushsalt.functions.state
+    import pushsalt.modules.custom
     import pushsalt.pillar
     import pushsalt.render.jinja
     import pushsalt.render.renderers.jinja

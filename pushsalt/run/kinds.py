@@ -315,6 +315,10 @@ class ControllerFunction(Kind):
         if self.job.kind == "call":
             _check_allowed(opts, self.job.fun)
 
+    async def first(self) -> list[dict[str, Any]]:
+        self.work.runner.ready_to_render()  # while the target collects its grains
+        return []
+
     async def offline(self) -> Any:
         return await _offline_value(self.work)
 

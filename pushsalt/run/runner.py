@@ -168,6 +168,7 @@ class Runner:
             memory = self.project.config.opts["render_memory"]
             config = for_rendering(self.project.config, self.project.groups)
             pool.setup({"config": config, "log_level": level, "memory": memory})
+            pool.fork_ahead()
 
     async def close(self) -> None:
         if self._ready:

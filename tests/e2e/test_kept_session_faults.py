@@ -12,7 +12,7 @@ import pytest
 from tests.beds import sshd
 from tests.beds.keeping import keeping
 from tests.beds.processes import children, wait_until
-from tests.beds.project import Project
+from tests.beds.project import ROOT, Project
 
 pytestmark = pytest.mark.slow
 
@@ -84,6 +84,38 @@ def test_a_connection_that_does_not_answer_is_replaced(start, servers):
         assert port(kept) != first
     finally:
         for login in logins:
+            os.kill(login, signal.SIGKILL)
+
+
+@pytest.fixture
+def clock(tmp_path):
+    """The variables of processes whose clock can be set; ``clock.write_text`` sets the seconds by which it differs."""
+    folder = tmp_path / "clock"
+    folder.mkdir()
+    offset = folder / "offset"
+    offset.write_text("0")
+    (folder / "sitecustomize.py").write_text(
+        f"import time\nreal = time.time\ntime.time = lambda: real() + float(open({str(offset)!r}).read())\n"
+    )
+    return offset
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_jump_of_the_clock(start, servers, clock, answers):
+    """As after the sleep of a laptop: the connection is tested, and used if it still answers."""
+    kept = start()
+    kept.project.variables["PYTHONPATH"] = f"{clock.parent}:{ROOT}"
+    kept.project.variables["PYTHONWARNINGS"] = "default"
+    first = port(kept)
+    logins = children(servers.targets["t1"].process.pid)
+    clock.write_text("7200")
+    if not answers:
+        for login in logins:
+            os.kill(login, signal.SIGSTOP)
+    try:
+        assert (port(kept) == first) is answers
+    finally:
+        for login in logins if not answers else ():
             os.kill(login, signal.SIGKILL)
 
 
