@@ -77,6 +77,9 @@ async def _react(given: Given) -> int:
     stopped = asyncio.Event()
     _heed_signals(service, stopped)
     with only_one(journal.path, partial(_wait, given)):
+        out = TERMINAL.get().stdout
+        if out.is_terminal and not given.once and given.out != "ndjson":
+            out.write(f"reacting to the events of {journal.path}; Ctrl-C ends this\n")
         work = asyncio.create_task(service.run(once=bool(given.once), since=since))
         stopping = asyncio.create_task(stopped.wait())
         await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)

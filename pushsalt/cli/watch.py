@@ -140,6 +140,8 @@ async def _watch(given: Given, target: str, names: list[str], interval: Interval
             schedule=schedule,
             written=written,
         )
+        if TERMINAL.get().stdout.is_terminal and not given.once:
+            _say(f"watching {target}; Ctrl-C ends this" if target else "running the schedule; Ctrl-C ends this")
         server = await metrics.serve(*at, figures.text) if at is not None else None
         try:
             await _until_end(service, once=bool(given.once))

@@ -44,9 +44,10 @@ app = typer.Typer(
 @app.callback()
 @takes(SHOWN, GLOBAL)
 def worker(given: Given, ctx: typer.Context) -> int:
-    """Run jobs on the targets of a site, for controllers that hand them out at a NATS server (docs/workers.md).
+    """Run jobs on the targets of a site, for controllers.
 
-    It takes work until a signal stops it, and then ends what it has in hand; a second signal ends it immediately.
+    Controllers hand out jobs at a NATS server (docs/workers.md). A worker takes work until a signal stops it, and then
+    ends what it has in hand; a second signal ends it immediately.
     """
     if ctx.invoked_subcommand is not None:
         ctx.obj = given
@@ -110,9 +111,12 @@ def _heed_signals(stopped: asyncio.Event) -> None:
 
 
 @app.command("status", cls=Command)
-@takes(OUTPUT, GLOBAL)
+@takes(tuple(opt for opt in OUTPUT if opt.name == "out"), GLOBAL)
 def status(given: Given) -> int:
-    """Show the workers of each site, what they have in hand, and the shards that wait for one."""
+    """Show the workers of each site and waiting shards.
+
+    For each worker: its version, since when it runs, and how many targets it has in hand.
+    """
     data = asyncio.run(_status(given))
     lines = []
     for site, entry in data["sites"].items():

@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
     app.command(cls=Command, epilog=REVOKE_EXAMPLES)(revoke)
 
 
-@takes(_RENEW, OUTPUT, GLOBAL)
+@takes(_RENEW, tuple(opt for opt in OUTPUT if opt.name == "out"), GLOBAL)
 def init(
     given: Given,
     site: Annotated[str, typer.Argument(metavar="SITE", help="Name of the site.")],
@@ -40,10 +40,10 @@ def init(
         str | None, typer.Argument(metavar="[DIR]", help="Folder to make (default: worker-SITE).", show_default=False)
     ] = None,
 ) -> int:
-    """Make the keys and the NATS credentials of a site's workers, and a configuration of a NATS server.
+    """Make the keys of a site and a server configuration.
 
-    In a project, its controllers learn the public keys of the site, and the server's configuration covers all sites of
-    the project.
+    These are private keys and NATS credentials of the site's workers, and a configuration of a NATS server. In a
+    project, its controllers learn the public keys of the site, and the server's configuration covers all its sites.
     """
     from pushsalt.workers import setup
 
@@ -72,9 +72,12 @@ def init(
     return 0
 
 
-@takes(OUTPUT, GLOBAL)
+@takes(tuple(opt for opt in OUTPUT if opt.name == "out"), GLOBAL)
 def revoke(given: Given, site: Annotated[str, typer.Argument(metavar="SITE", help="Name of the site.")]) -> int:
-    """Revoke the keys of a site: it gets no more work, and its workers cannot log in to the NATS server."""
+    """Revoke the keys of a site.
+
+    It gets no more work, and its workers cannot log in to the NATS server.
+    """
     from pushsalt.errors import UsageError
     from pushsalt.workers import setup
 

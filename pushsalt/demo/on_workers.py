@@ -152,7 +152,7 @@ def _killing(tour: Tour, workers: list[Worker], homes: dict[str, Path]) -> Itera
             if sum((home / "begun").exists() for home in homes.values()) >= len(homes) // 3:
                 worker = workers[0]
                 worker.process.send_signal(signal.SIGKILL)
-                tour.say(f"--- kill -9: the worker {worker.id} is gone ---", "1;31")
+                tour.say(f"\n--- kill -9: the worker {worker.id} is gone ---", "1;31")
                 return
 
     thread = threading.Thread(target=kill, daemon=True)

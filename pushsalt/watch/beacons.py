@@ -155,10 +155,10 @@ class Beacons:
                 result = await self._session(id)
                 if evaluated.is_ending or result.shape != "error":
                     return  # the session was ended, or the target has no beacons
-                text = str(result.ret["error"]["message"])
+                text = self._clients.redacted(str(result.ret["error"]["message"])).removeprefix(f"{id}: ")
                 if text != reported:
-                    self._evaluation.failed(id, self._clients.redacted(text))
-                    self._evaluation.say(f"{id}  beacons: {self._clients.redacted(text)}")
+                    self._evaluation.failed(id, text)
+                    self._evaluation.say(f"{id}  beacons failed: {text}")
                 reported = text
                 if evaluated.has_started:
                     pause = _RETRY

@@ -83,7 +83,7 @@ class Rounds:
                 if each.is_known:
                     await self._compare(each, jids[0] if jids else "", applied=not dry)
                 elif each.error:
-                    self._say(f"{each.id}  {self._clients.redacted(each.error)}")
+                    self._say(f"{each.id}  {self._clients.redacted(each.error).removeprefix(f'{each.id}: ')}")
         return found
 
     def _stream(self, client: WatchClient, selection: Selection, options: JobOptions) -> Any:
@@ -102,7 +102,7 @@ class Rounds:
             return
         if event is not None:
             data = event[1]
-            how = "put right" if applied else "in order again"
+            how = "corrected" if applied else "in order again"
             states = ", ".join(f"{each['__sls__']}: {each['__id__']}" for each in data["states"])
             self._say(f"{found.id}  " + (how if data["in_order"] else f"drifted: {states}"))
 

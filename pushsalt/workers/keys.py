@@ -10,8 +10,6 @@
     worker-SITE/site.key, site.creds      private: the keys of the site's workers, their credentials for NATS
     worker-SITE/controller.pub            whom they obey
     worker-SITE/ca.pem                    optional: the certificate of the authority of the NATS server
-    worker-SITE/nats.conf, leaf.conf      configurations of nats-server: the project's, and a leaf of it near the site,
-    worker-SITE/leaf.creds                whose private credentials these are
     worker-SITE/worker.yaml               ``site``, and optionally ``workers``, the URL of the server
     worker-SITE/ssh/                      private SSH keys, which `priv:` of the inventory names by their file names
 

@@ -33,8 +33,6 @@ listen: "127.0.0.1:4222"
 #   key_file: "/etc/nats/server-key.pem"
 # }}
 server_name: pushsalt
-# For servers of other regions (`leaf.conf` of a site):
-# leafnodes {{
 #   listen: "0.0.0.0:7422"
 #   tls {{ cert_file: "/etc/nats/server.pem", key_file: "/etc/nats/server-key.pem" }}
 # }}
@@ -49,28 +47,6 @@ resolver_preload {{
   {account}: "{account_jwt}"
 }}
 """
-
-
-_LEAF: Final = """\
-# A nats-server near the workers of {site}, as a leaf of the project's server: `nats-server -c {file}`. The workers
-# connect to it; it passes on the messages of this site, and has no JetStream of its own.
-listen: "127.0.0.1:4222"
-server_name: pushsalt-{site}
-leafnodes {{
-  remotes = [
-    {{ url: "{hub}", credentials: "{credentials}", account: {account} }}
-  ]
-}}
-operator: "{operator}"
-system_account: {system}
-resolver: MEMORY
-resolver_preload {{
-  {system}: "{system_jwt}"
-  {account}: "{account_jwt}"
-}}
-"""
-#: Where a leaf finds the project's server until it is edited.
-HUB: Final = "tls://nats.example.com:7422"
 
 
 @dataclass(frozen=True)
@@ -167,12 +143,6 @@ class Authority:
         text = _SERVER.format(file=file, store=file.parent.absolute() / "jetstream", **self._claims())
         write_atomic(file, text.encode(), 0o600)
 
-    def write_leaf(self, file: Path, site: str) -> None:
-        """Write the configuration of a leaf for a site, next to its credentials."""
-        credentials = file.parent.absolute() / "leaf.creds"
-        text = _LEAF.format(file=file, site=site, hub=HUB, credentials=credentials, **self._claims())
-        write_atomic(file, text.encode(), 0o600)
-
     def _claims(self) -> dict[str, str]:
         operator, account, system = (self.key(name) for name in ("operator", "account", "system"))
         return {
@@ -210,15 +180,12 @@ def init(site: str, folder: Path, project: Path | None, url: str | None, *, rene
     private = PrivateKeys.new()
     publishes, subscribes = names.worker_publishes(site), names.worker_subscribes(site)
     text, user = authority.user(site, publishes, subscribes)
-    # a server offers its JetStream to a leaf as one subject
-    leaf, leaf_user = authority.user(f"{site} leaf", [*publishes, "$JS.API.>"], subscribes)
-    authority.issued(site, user, leaf_user)
+    authority.issued(site, user)
     public = private.public.text(f"public keys of the workers of the site {site}").encode()
     yaml = f"site: {site}\n" + (f"workers: {url}\n" if url else "")
     files = {
         "site.key": private.text().encode(),
         "site.creds": text.encode(),
-        "leaf.creds": leaf.encode(),
         "site.pub": public,
         "controller.pub": authority.public,
         "worker.yaml": yaml.encode(),
@@ -230,7 +197,6 @@ def init(site: str, folder: Path, project: Path | None, url: str | None, *, rene
     authority.write_server(server)
     if project is not None:
         authority.write_server(folder / "nats.conf")
-    authority.write_leaf(folder / "leaf.conf", site)
     if told is not None:
         write_atomic(told, public, 0o644)
     return Made(site, folder, told, server, [folder / name for name in files])

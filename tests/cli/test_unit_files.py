@@ -32,4 +32,4 @@ def test_the_shipped_unit_file_equals_the_printed_one(tmp_path, what, words):
 
 
 def test_all_shipped_files_are_compared():
-    assert {path.name for path in UNITS.iterdir()} == {f"pushsalt-{what}.service" for what in COMMANDS}
+    assert {path.name for path in UNITS.glob("*.service")} == {f"pushsalt-{what}.service" for what in COMMANDS}

@@ -11,6 +11,8 @@ from pushsalt.api import Client, Selection, Settings
 from pushsalt.yamlio import load_yaml
 from tests.beds.project import Project
 
+pytestmark = pytest.mark.slow
+
 CASES = load_yaml((Path(__file__).parent / "cases" / "broken_trees.yaml").read_text("utf-8"))
 
 

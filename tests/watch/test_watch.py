@@ -45,7 +45,7 @@ def once(project, *words, code=0):
     return done
 
 
-def test_drift_is_an_event_and_so_is_order(project, tmp_path):
+def test_drift_and_its_end_are_events(project, tmp_path):
     (tmp_path / "web2").write_text("x\n")
     done = once(project, "web*", "conf")
     assert "web1  drifted: conf: conf" in done.out
@@ -61,11 +61,11 @@ def test_drift_is_an_event_and_so_is_order(project, tmp_path):
     assert [each["in_order"] for each in events(project)] == [False, True]
 
 
-def test_apply_puts_right(project, tmp_path):
+def test_apply_corrects_drift(project, tmp_path):
     metrics = tmp_path / "watch.prom"
     done = once(project, "web*", "conf", "--apply", "--metrics", str(metrics))
     assert (tmp_path / "web1").read_text() == (tmp_path / "web2").read_text() == "x\n"
-    assert done.out.count("put right") == 2
+    assert done.out.count("corrected") == 2
     for id in ("web1", "web2"):
         drifted, order = (each for each in events(project) if each["id"] == id)
         assert not drifted["in_order"] and order["in_order"] and order["applied"] and order["jid"] != drifted["jid"]
