@@ -111,7 +111,7 @@ def _heed_signals(stopped: asyncio.Event) -> None:
 
 
 @app.command("status", cls=Command)
-@takes(OUTPUT, GLOBAL)
+@takes(tuple(opt for opt in OUTPUT if opt.name == "out"), GLOBAL)
 def status(given: Given) -> int:
     """Show the workers of each site and waiting shards.
 

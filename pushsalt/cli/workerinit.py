@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
     app.command(cls=Command, epilog=REVOKE_EXAMPLES)(revoke)
 
 
-@takes(_RENEW, OUTPUT, GLOBAL)
+@takes(_RENEW, tuple(opt for opt in OUTPUT if opt.name == "out"), GLOBAL)
 def init(
     given: Given,
     site: Annotated[str, typer.Argument(metavar="SITE", help="Name of the site.")],
@@ -72,7 +72,7 @@ def init(
     return 0
 
 
-@takes(OUTPUT, GLOBAL)
+@takes(tuple(opt for opt in OUTPUT if opt.name == "out"), GLOBAL)
 def revoke(given: Given, site: Annotated[str, typer.Argument(metavar="SITE", help="Name of the site.")]) -> int:
     """Revoke the keys of a site.
 
