@@ -113,6 +113,7 @@ AHEAD: Final = (
     "pushsalt.transport.brokered",
     "pushsalt.transport.keeper",
     "pushsalt.transport.local",
+    "pushsalt.workers.place",
 )
 
 
