@@ -124,7 +124,7 @@ class Authority:
 
     def revoke(self, site: str) -> int:
         """Revoke all users of a site. Returns their number."""
-        found, now = self.users(site), int(time.time())
+        found, now = self.users(site), int(time.time()) + 1  # also users of this second
         lines = [f"{public} {now}" for public in found]
         path = self.private / "revoked"
         before = path.read_text().splitlines() if path.is_file() else []
