@@ -59,9 +59,7 @@ def init(
         f"A worker: pushsalt worker --site {site} --keys {made.folder} --workers URL",
     ]
     if given.renew:
-        lines.append(
-            "The former keys are revoked: nats-server --signal reload, and replace the folder on all machines."
-        )
+        lines.append("The former keys are revoked: restart the NATS server, and replace the folder on all machines.")
     data = {
         "site": site,
         "dir": str(made.folder),
@@ -87,7 +85,7 @@ def revoke(given: Given, site: Annotated[str, typer.Argument(metavar="SITE", hel
     count = setup.revoke(site, project)
     lines = [
         f"Revoked {count} {'user' if count == 1 else 'users'} of {site}, and removed its public keys.",
-        f"Let the NATS server read {project / 'workers' / 'nats.conf'} again: nats-server --signal reload",
+        f"Restart the NATS server with {project / 'workers' / 'nats.conf'}: until then it lets them log in",
     ]
     write(given, {"site": site, "revoked": count}, lines)
     return 0

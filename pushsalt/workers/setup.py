@@ -24,7 +24,7 @@ CONTROLLER_SUBJECTS: Final = ("pushsalt.>", "$JS.>", "$KV.>", "$O.>", "_INBOX.>"
 
 _SERVER: Final = """\
 # A nats-server for pushsalt's workers: `nats-server -c {file}`. Only users with a JWT of this account may log in;
-# `pushsalt worker init` and `worker revoke` write this file again (then: `nats-server --signal reload`).
+# `pushsalt worker init` and `worker revoke` write this file again (then restart the server).
 #
 # Beyond this machine: set `listen` to an address of the network, and TLS. Clients refuse a server without TLS there.
 listen: "127.0.0.1:4222"
