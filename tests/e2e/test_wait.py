@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
+from tests.beds.gitserver import wait_for
 from tests.beds.project import Project
 from tests.beds.sshd import free_port
 
@@ -20,6 +22,12 @@ def test_a_target_that_answers(project):
     assert {id: found["for"] for id, found in done.data.items()} == {"t1": "ssh", "t2": "ssh", "t3": "ssh"}
 
 
+def has_connection(port: int) -> bool:
+    """Whether somebody has connected to this TCP port of this machine."""
+    rows = [row.split() for row in Path("/proc/net/tcp").read_text("ascii").splitlines()[1:]]
+    return any(row[1].endswith(f":{port:04X}") and row[3] == "01" for row in rows)
+
+
 @pytest.mark.parametrize("what", ["ssh", "reboot"])
 def test_a_target_that_comes_up(project, bed, what):
     """The target is not reachable when the wait begins."""
@@ -29,8 +37,9 @@ def test_a_target_that_comes_up(project, bed, what):
         process = project(t1={**bed.targets["t1"].host(), "timeout": 1}).start(
             "wait", "t1", "--for", what, "--timeout", "60", "--out", "json"
         )
+        wait_for(lambda: has_connection(bed.targets["t1"].port), 30)
         with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(4)
+            process.wait(3)
     finally:
         os.kill(server.pid, signal.SIGCONT)
     done = Project.finish(process)
@@ -39,10 +48,10 @@ def test_a_target_that_comes_up(project, bed, what):
 
 def test_a_target_that_does_not_come_up(project, bed):
     host = {**bed.targets["t1"].host(), "port": free_port()}
-    done = project(t1=host).json("wait", "t1", "--timeout", "2")
+    done = project(t1=host).json("wait", "t1", "--timeout", "5")
     error = done.error("t1")
     assert done.code == 3 and error["kind"] == "connection_refused"
-    assert "not reachable after 2 s" in error["message"]
+    assert "not reachable after 5 s" in error["message"]
 
 
 def test_a_target_that_is_not_restarted(project):
