@@ -105,7 +105,7 @@ class Dispatcher:
             return start
         key = before.key if before is not None else os.urandom(32)
         site = partial(_site_or_none, project)
-        self._ledger = Ledger(job.jid, key, partial(project.reporter.warning, None), site)
+        self._ledger = Ledger(job.jid, key, partial(project.reporter.warning, None), site, self._party)
         if before is not None:
             self._first = before.first
         else:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
-from pushsalt.errors import TargetError
+from pushsalt.errors import PushsaltError, TargetError
 from pushsalt.model import TargetReturn
 from pushsalt.workers import messages
 from pushsalt.workers.messages import Answer, Head, MessageError, NewerError
-from pushsalt.workers.parties import Box, WrongBoxError
+from pushsalt.workers.parties import Box, Party
 
 #: Most warnings about messages that do not count.
 _WARNINGS: Final = 20
@@ -44,9 +44,20 @@ class Shard:
 class Ledger:
     """The shards of a job. ``warn`` gets a text about each message that does not count."""
 
-    def __init__(self, jid: str, key: bytes, warn: Callable[[str], None], site_of: Callable[[str], str | None]) -> None:
-        """``key``: of the job, from which those of its sites are made. ``site_of``: the site of an id, if known."""
+    def __init__(
+        self,
+        jid: str,
+        key: bytes,
+        warn: Callable[[str], None],
+        site_of: Callable[[str], str | None],
+        party: Party,
+    ) -> None:
+        """``key``: of the job, from which those of its sites are made. ``site_of``: the site of an id, if known.
+
+        ``party`` opens refusals: of workers that could not open the description of the job, which has its key.
+        """
         self.jid = jid
+        self._party = party
         self._key = key
         self._boxes: dict[str, Box] = {}
         self._site_of = site_of
@@ -55,7 +66,7 @@ class Ledger:
         self.shards: dict[int, Shard] = {}
         #: id -> number of the shard whose return counts
         self.at: dict[str, int] = {}
-        self._parts: dict[tuple[int, str, str], list[Head]] = {}
+        self._parts = messages.Parts()
         self._seen: set[bytes] = set()
 
     @property
@@ -84,7 +95,7 @@ class Ledger:
             return self._take(subject, data)
         except NewerError as exc:
             self._say(f"a message of the worker {exc.head.worker} of the site {exc.head.site} is dropped: {exc}")
-        except WrongBoxError:
+        except PushsaltError:  # its box cannot be opened
             self._say(f"a forged message on {subject} is dropped: no worker of the site made it for this job")
         except MessageError as exc:
             self._say(f"a message on {subject} is dropped: {exc}")
@@ -101,7 +112,8 @@ class Ledger:
         if shard is None or shard.site != head.site:
             raise MessageError(f"the site {head.site} has no shard {head.n} of the job {self.jid}")
         if head.kind in ("refused", "aside"):
-            shard.refusals[head.worker] = head.text[:500]
+            why = messages.unpack_data(self._party.open(head.site, head.box, head.purpose)).get("why")
+            shard.refusals[head.worker] = str(why)[:500]
             shard.aside = shard.aside or head.kind == "aside"
             return None
         if head.kind == "taken":
@@ -132,11 +144,11 @@ class Ledger:
         digest = hashlib.sha256(data).digest()
         if digest in self._seen:
             raise MessageError("it is a replay of an earlier one")
+        whole = self._parts.joined(head, self._opened(head))
         self._seen.add(digest)
-        whole = self._whole(head)
         if whole is None:
             return None
-        answer = messages.unpack_answer(self._opened(whole))
+        answer = messages.unpack_answer(whole)
         id = answer.result.id
         if id not in shard.ids:
             raise MessageError(f"{id} does not belong to the shard {head.n}")
@@ -144,21 +156,6 @@ class Ledger:
             return None  # a second return of a shard that was delivered twice
         shard.open.discard(id)
         return answer
-
-    def _whole(self, head: Head) -> Head | None:
-        """The message with its whole box, when all parts of it are there. ``text`` tells returns apart."""
-        if not head.parts:
-            return head
-        key = (head.n, head.worker, head.text)
-        parts = self._parts.setdefault(key, [])
-        if any(each.parts != head.parts or each.part == head.part for each in parts):
-            raise MessageError("its parts do not fit")
-        parts.append(head)
-        if len(parts) < head.parts:
-            return None
-        del self._parts[key]
-        ordered = sorted(parts, key=lambda each: each.part)
-        return replace(head, box=b"".join(each.box for each in ordered), part=0, parts=0)
 
     def close(self, shard: Shard, kind: str, why: str, hint: str) -> list[TargetReturn]:
         """End a shard: the returns of its targets that have none."""
