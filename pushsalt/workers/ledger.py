@@ -144,8 +144,8 @@ class Ledger:
         digest = hashlib.sha256(data).digest()
         if digest in self._seen:
             raise MessageError("it is a replay of an earlier one")
-        whole = self._parts.joined(head, self._opened(head))
         self._seen.add(digest)
+        whole = self._parts.joined(head, self._opened(head))
         if whole is None:
             return None
         answer = messages.unpack_answer(whole)
