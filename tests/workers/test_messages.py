@@ -104,3 +104,16 @@ def test_a_large_box_is_split_and_joined():
     assert [(each.part, each.parts) for each in parts] == [(0, 3), (1, 3), (2, 3)]
     assert b"".join(each.box for each in parts) == head.box
     assert all(len(messages.encode(each)) < messages.LIMIT for each in parts)
+
+
+def test_a_return_that_takes_much_memory_is_refused():
+    """A few hundred kilobytes of the network would otherwise be gigabytes of empty maps."""
+    data = messages.pack_answer(Answer(TargetReturn("a", [{}] * 3_000_000)))
+    assert len(data) < 100_000
+    with pytest.raises(MessageError, match="more than 1000000 values"):
+        messages.unpack_answer(data)
+
+
+def test_a_return_as_large_as_a_session_allows_comes_back():
+    result = TargetReturn("a", [[n] for n in range(240_000)])
+    assert messages.unpack_answer(messages.pack_answer(Answer(result))).result == result
