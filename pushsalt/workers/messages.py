@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pushsalt.job import JobOptions, RolloutOptions
 from pushsalt.jobs.jid import is_jid
 from pushsalt.model import Explained, TargetReturn
+from pushsalt.session.intake import VALUES_LIMIT, WEIGHT_LIMIT, weigh
 from pushsalt.workers.names import is_name
 from thin import wire
 
@@ -46,6 +47,11 @@ PARTS_LIMIT: Final = 512 * 1024 * 1024
 #: Texts and maps of fewer bytes are not compressed, and no box has more bytes when it is opened.
 _SMALL: Final = 1000
 _LARGEST: Final = 128 * 1024 * 1024
+#: Most memory of a return, and most values in it: those of the sessions, and as many again for the pillar. A return of
+#: fewer bytes cannot take much more.
+_WEIGHT: Final = 2 * WEIGHT_LIMIT
+_VALUES: Final = 2 * VALUES_LIMIT
+_UNWEIGHED: Final = 512 * 1024
 
 KINDS: Final = frozenset({"shard", "handed", "taken", "return", "done", "refused", "aside", "progress", "stop"})
 _SHAPES: Final = frozenset({"states", "plan", "value", "errors", "error"})
@@ -165,8 +171,8 @@ def _pack(data: Mapping[str, Any]) -> bytes:
     return b"z" + zlib.compress(packed, 1) if len(packed) > _SMALL else b"p" + packed
 
 
-def _open(data: bytes) -> dict[str, Any]:
-    """The map of these bytes. Raises MessageError."""
+def _open(data: bytes, weighs: bool = False) -> dict[str, Any]:
+    """The map of these bytes. Raises MessageError; with ``weighs`` also for one that would take much memory."""
     how, packed = data[:1], data[1:]
     try:
         if how == b"z":
@@ -176,6 +182,8 @@ def _open(data: bytes) -> dict[str, Any]:
                 raise MessageError("the content of a message is too large")
         elif how != b"p":
             raise MessageError("the content of a message is not as expected")
+        if weighs and len(packed) > _UNWEIGHED:
+            weigh(packed, _WEIGHT, _VALUES)
         return dict(wire.unpack(packed))
     except (ValueError, zlib.error) as exc:
         raise MessageError(str(exc)) from None
@@ -288,7 +296,7 @@ def pack_answer(answer: Answer) -> bytes:
 
 def unpack_answer(data: bytes) -> Answer:
     """The return in these bytes. Raises MessageError."""
-    found = _open(data)
+    found = _open(data, weighs=True)
     shapes: dict[str, type | tuple[type, ...]] = {
         "id": str,
         "shape": str,
@@ -334,6 +342,11 @@ def _explained(ret: Any, reasons: Any) -> list[str]:
 def pack_data(data: Mapping[str, Any]) -> bytes:
     """The box of another message: a map."""
     return _pack(data)
+
+
+def is_small(data: bytes) -> bool:
+    """Whether ``pack_data`` has not compressed the map, so that it takes little memory."""
+    return data[:1] == b"p"
 
 
 def unpack_data(data: bytes) -> dict[str, Any]:

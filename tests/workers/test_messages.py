@@ -118,3 +118,16 @@ def test_parts_that_wait_for_others_are_limited():
         joining.joined(second, b"12345678")
     assert joining.joined(replace(first, part=1), b"9") == b"123456789"
     assert joining.joined(second, b"12345678") is None
+
+
+def test_a_return_that_takes_much_memory_is_refused():
+    """A few hundred kilobytes of the network would otherwise be gigabytes of empty maps."""
+    data = messages.pack_answer(Answer(TargetReturn("a", [{}] * 3_000_000)))
+    assert len(data) < 100_000
+    with pytest.raises(MessageError, match="more than 1000000 values"):
+        messages.unpack_answer(data)
+
+
+def test_a_return_as_large_as_a_session_allows_comes_back():
+    result = TargetReturn("a", [[n] for n in range(240_000)])
+    assert messages.unpack_answer(messages.pack_answer(Answer(result))).result == result
