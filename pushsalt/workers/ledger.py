@@ -33,12 +33,29 @@ class Shard:
     open: set[str] = field(default_factory=set)
     #: all its returns are stored
     done: bool = False
+    #: a controller has removed it from its queue
+    given_up: bool = False
     #: it was refused so often that it is not delivered any more
     aside: bool = False
     #: the reasons of workers that refused it, by their ids
     refusals: dict[str, str] = field(default_factory=dict)
     #: its number in the stream of the site's work; 0 if it is not known
     seq: int = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no worker will do anything for it any more."""
+        return self.done or self.aside
+
+    def why_over(self) -> tuple[str, str]:
+        """Of a shard that is over: why targets of it have no return, and what to do."""
+        if self.aside:
+            why = next(iter(self.refusals.values()), "no worker can use it")
+            hint = "see the log of the workers; upgrade them if they are older"
+            return f"the workers of the site {self.site} refused it: {why}", hint
+        if self.given_up:
+            return f"it was given up, because the site {self.site} had no worker", "start one, then resume the job"
+        return "its return was stored, but cannot be used", "see the warnings"
 
 
 class Ledger:
@@ -123,6 +140,7 @@ class Ledger:
         if head.kind == "done":
             self._opened(head)
             shard.done = True
+            shard.given_up = shard.given_up or head.worker == CONTROLLER_TOKEN
             return None
         if head.kind != "return":
             raise MessageError(f"a message of the kind {head.kind} is not expected here")

@@ -219,7 +219,7 @@ def test_an_older_worker_refuses_and_a_newer_one_takes_it(run):
 
 
 def test_a_site_without_workers_is_given_up(run):
-    run.project.argv = lambda *words: [*patched(dispatch_NO_WORKER=1.0, dispatch__WARN=0.1), *words]
+    run.project.argv = lambda *words: [*patched(watching_NO_WORKER=1.0, watching__WARN=0.1), *words]
     done = run.project.json("run", "*", "test.ping")
     assert done.code == 3
     assert all(done.error(id)["kind"] == "no_worker" for id in IDS)
