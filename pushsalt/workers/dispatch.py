@@ -22,9 +22,9 @@ from pushsalt.model import TargetReturn
 from pushsalt.run.fanout import failure
 from pushsalt.run.single import run
 from pushsalt.workers import connection as nats
-from pushsalt.workers import local, messages, names, parties, state
+from pushsalt.workers import learning, local, messages, names, parties, state
 from pushsalt.workers.ledger import CONTROLLER_TOKEN, Ledger, Shard
-from pushsalt.workers.messages import Answer, Description, Head
+from pushsalt.workers.messages import Description, Head
 from pushsalt.workers.reading import Reader
 from pushsalt.workers.seal import Keys
 from pushsalt.workers.watching import Watch
@@ -295,7 +295,7 @@ class Dispatcher:
                 got += 1
                 answer = self._ledger.take(subject, data)
                 if answer is not None and self._job.collects:
-                    await self._learn(answer)
+                    await learning.learn(self._runner, answer)
                     self._future(answer.result.id).set_result(answer.result)
             left = left - got if got else 0
 
@@ -309,7 +309,7 @@ class Dispatcher:
                 async for subject, data in reader.some():
                     answer = self._ledger.take(subject, data)
                     if answer is not None:
-                        await self._learn(answer)
+                        await learning.learn(self._runner, answer)
                         self._answer(answer.result)
         finally:
             await reader.close()
@@ -318,32 +318,6 @@ class Dispatcher:
         future = self._returns.get(result.id)
         if future is not None and not future.done():
             future.set_result(result)
-
-    async def _learn(self, answer: Answer) -> None:
-        """Keep what the worker has learnt about a target, as a run from here does."""
-        project, result = self._project, answer.result
-        project.redactor.add_secrets(*answer.secrets)
-        if answer.pillar is not None:
-            project.redactor.add_pillar(answer.pillar)
-        if answer.grains is not None or answer.pillar is not None:
-            await self._runner.in_thread(partial(self._remember, answer))
-        for event in result.events if self._runner.on_event is not None else ():
-            by_state = event["tag"].startswith("salt/state_result/")
-            self._runner.on_event(result.id, event["tag"], event.get("data"), by_state)  # type: ignore[misc]
-        if self._runner.on_state is not None and result.shape == "states":
-            for tag, ret in result.ret.items():
-                self._runner.on_state(result.id, tag, ret)
-
-    def _remember(self, answer: Answer) -> None:
-        project = self._project
-        with contextlib.suppress(PushsaltError):
-            target = project.target(answer.result.id)
-            if answer.grains is not None:
-                project.remember_grains(target, {**answer.grains, **target.grains, "id": target.id})
-            if answer.pillar is not None and project.keeps_pillar:
-                project.hide_kept(target)
-                if not project.is_kept(target, answer.pillar):
-                    project.remember_pillar(target, answer.pillar)
 
     # progress and stopping --------------------------------------------------------------------------------------------
 

@@ -316,6 +316,8 @@ def unpack_answer(data: bytes) -> Answer:
         raise MessageError("the return is not as expected")
     if found["shape"] == "error" and not _is_error(found["ret"]):
         raise MessageError("the return has no error")
+    if found["shape"] == "states" and not _is_states(found["ret"]):
+        raise MessageError("the return has no returns of states")
     if found["shape"] == "errors":
         found["ret"] = _explained(found["ret"], found.get("explained"))
     result = TargetReturn(ret=found["ret"], **{name: found[name] for name in shapes})
@@ -330,6 +332,11 @@ def unpack_answer(data: bytes) -> Answer:
 def _is_error(ret: Any) -> bool:
     error = ret.get("error") if isinstance(ret, dict) else None
     return isinstance(error, dict) and all(isinstance(error.get(name), str) for name in ("kind", "message", "hint"))
+
+
+def _is_states(ret: Any) -> bool:
+    """Whether a value is a mapping of tags. Not all values are returns: see ``state.highstate`` if it is disabled."""
+    return isinstance(ret, dict) and all(isinstance(tag, str) for tag in ret)
 
 
 def _explained(ret: Any, reasons: Any) -> list[str]:

@@ -129,5 +129,16 @@ def test_a_return_that_takes_much_memory_is_refused():
 
 
 def test_a_return_as_large_as_a_session_allows_comes_back():
-    result = TargetReturn("a", [[n] for n in range(240_000)])
+    result = TargetReturn("a", [[n] for n in range(120_000)])
+    assert messages.unpack_answer(messages.pack_answer(Answer(result))).result == result
+
+
+@pytest.mark.parametrize("ret", [[], "text", None, {1: {}}])
+def test_states_without_a_mapping_of_tags_are_refused(ret):
+    with pytest.raises(MessageError, match="no returns of states"):
+        messages.unpack_answer(messages.pack_answer(Answer(TargetReturn("a", ret, shape="states"))))
+
+
+def test_the_value_of_a_disabled_highstate_comes_back():
+    result = TargetReturn("a", {"name": "disabled", "result": "False"}, shape="states")
     assert messages.unpack_answer(messages.pack_answer(Answer(result))).result == result
