@@ -6,7 +6,7 @@ import asyncio
 import logging
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pushsalt.errors import PushsaltError, TargetError
 from pushsalt.model import TargetReturn
@@ -17,7 +17,11 @@ from pushsalt.workers.parties import CONTROLLER, Box
 from pushsalt.workers.reading import read_all
 
 if TYPE_CHECKING:
-    from pushsalt.workers.service import Worker
+    from contextlib import AbstractAsyncContextManager
+
+    from pushsalt.workers.connection import Connection
+    from pushsalt.workers.messages import Description
+    from pushsalt.workers.parties import Party
 
 log = logging.getLogger(__name__)
 
@@ -31,10 +35,27 @@ _ONCE: Final = frozenset({"raw"})
 LOST_HINT: Final = "look at the log of the site's workers and at the target, then run it again"
 
 
+class Host(Protocol):
+    """What a delivery needs of its worker."""
+
+    site: str
+    id: str
+    connection: Connection
+    party: Party
+    #: held by the shard that runs, of those that were delivered before
+    again: asyncio.Lock
+
+    def count(self, number: int) -> None:
+        """Change the number of targets in hand."""
+
+    def job(self, description: Description) -> AbstractAsyncContextManager[JobHere]:
+        """The job of a description. Raises PushsaltError if it cannot be prepared."""
+
+
 class Shard:
     """One delivery of a shard."""
 
-    def __init__(self, worker: Worker, message: Any) -> None:
+    def __init__(self, worker: Host, message: Any) -> None:
         self._worker = worker
         self._message = message
         self._connection = worker.connection
