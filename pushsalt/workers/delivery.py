@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pushsalt.errors import PushsaltError, TargetError
+from pushsalt.jobs.jid import began
 from pushsalt.model import TargetReturn
+from pushsalt.workers import connection as nats
 from pushsalt.workers import messages, names
 from pushsalt.workers.jobhere import JobHere
 from pushsalt.workers.messages import Answer, Head, MessageError, NewerError
@@ -35,6 +38,16 @@ _ONCE: Final = frozenset({"raw"})
 LOST_HINT: Final = "look at the log of the site's workers and at the target, then run it again"
 
 
+#: Most shards of which a worker remembers that it has finished them.
+_FINISHED: Final = 10_000
+#: Seconds for which a look at the returns that are stored is new enough to begin a target.
+_FRESH: Final = 1.0
+
+
+class GivenBackError(Exception):
+    """A shard cannot run now: it is delivered again."""
+
+
 class Host(Protocol):
     """What a delivery needs of its worker."""
 
@@ -44,12 +57,17 @@ class Host(Protocol):
     party: Party
     #: held by the shard that runs, of those that were delivered before
     again: asyncio.Lock
+    #: the last shards that this worker has finished: their job and number
+    finished: dict[tuple[str, int], None]
 
     def count(self, number: int) -> None:
         """Change the number of targets in hand."""
 
     def job(self, description: Description) -> AbstractAsyncContextManager[JobHere]:
         """The job of a description. Raises PushsaltError if it cannot be prepared."""
+
+    async def stop_step(self, job: JobHere) -> None:
+        """Take the step of stopping that was ordered before. Raises GivenBackError if the server does not tell."""
 
 
 class Shard:
@@ -65,6 +83,8 @@ class Shard:
         #: targets whose returns are stored, and the workers that have taken it, if it was delivered before
         self._stored: set[str] = set()
         self._takers: set[str] = set()
+        self._looking = asyncio.Lock()
+        self._looked = 0.0
 
     async def run(self) -> None:
         """Run it; it is acknowledged at the end."""
@@ -76,6 +96,8 @@ class Shard:
             description = messages.unpack_description(data)
             if description.jid != head.jid:
                 raise MessageError("its description is for another job")
+            if age(head.jid) > nats.KEEP:
+                raise MessageError("its job is older than work is kept: it may be a replay")
             box = Box(description.key)
             ids = messages.unpack_ids(box.open(head.box, head.purpose))
         except NewerError as exc:
@@ -86,6 +108,9 @@ class Shard:
                 log.error("a message of the site's work is dropped: %s", exc)
                 return await self._done()
             return await self._refuse(str(exc))
+        if (head.jid, head.n) in self._worker.finished:
+            log.warning("job %s: shard %d was finished here before: it is dropped", head.jid, head.n)
+            return await self._done()
         self._worker.count(len(ids))
         try:
             await self._run(description, box, ids)
@@ -108,23 +133,27 @@ class Shard:
         await self._tell("taken", box)
         if todo and lost >= DELIVERIES:
             await self._give_up(box, todo, f"{lost} workers of the site {worker.site} were lost while they had it")
-        elif todo and again and description.kind in _ONCE:
+        elif todo and again and self._takers and description.kind in _ONCE:
             await self._give_up(box, todo, "its worker was lost while it ran, and a command is not run twice")
         elif todo:
             try:
                 async with worker.job(description) as job:
-                    await self._run_targets(job, todo, again)
+                    await worker.stop_step(job)
+                    await self._run_targets(job, todo, again or description.resumes)
             except PushsaltError as exc:
                 return await self._refuse(f"the project cannot be used: {exc}")
         await self._tell("done", box)
+        worker.finished[self._head.jid, self._head.n] = None
+        if len(worker.finished) > _FINISHED:
+            del worker.finished[next(iter(worker.finished))]
         await self._done()
 
     async def _run_targets(self, job: JobHere, ids: list[str], again: bool) -> None:
         tasks: dict[asyncio.Task[object], str] = {}
+        is_stored = partial(self._is_stored, job.box, set(ids)) if self._deliveries > 1 else None
         for id in ids:
-            task: asyncio.Task[object] = asyncio.create_task(
-                job.run(id, partial(self._store, job.box), again), name=f"target {id}"
-            )
+            work = job.run(id, partial(self._store, job.box), again, is_stored)
+            task: asyncio.Task[object] = asyncio.create_task(work, name=f"target {id}")
             tasks[task] = job.tasks[task] = id
         try:
             await asyncio.gather(*tasks)
@@ -188,6 +217,23 @@ class Shard:
         async for _, data in read_all(self._connection, subject, self._worker.site):
             stored.take(data)
         self._stored, self._takers = stored.ids, stored.takers
+        self._looked = time.monotonic()
+
+    async def _is_stored(self, box: Box, ids: set[str], id: str) -> bool:
+        """Whether another worker has stored the return of a target, which is about to begin."""
+        async with self._looking:
+            if id not in self._stored and time.monotonic() - self._looked > _FRESH:
+                try:
+                    await self._read_stored(box, ids)
+                except nats.ServerError as exc:  # the target itself is asked, too
+                    log.debug("job %s: %s", self._head.jid, exc)
+        return id in self._stored
+
+
+def age(jid: str) -> float:
+    """Seconds since a job began."""
+    time_of = began(jid)
+    return time.time() - time_of.timestamp() if time_of is not None else 0.0
 
 
 class Stored:

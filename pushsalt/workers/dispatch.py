@@ -111,6 +111,8 @@ class Dispatcher:
         again = None if job.collects else self._begin_again
         self._watch = Watch(self._connection, self._ledger, project.reporter, self._answer, again)
         if not job.collects:
+            if before is not None:
+                await self._recall_stop(sites)
             await self._describe(sites)
         self._state = before
         if before is None and not self._within:
@@ -122,6 +124,13 @@ class Dispatcher:
         self._spawn(self._follow(reader))
         self._spawn(self._watch.run())
         return start
+
+    async def _recall_stop(self, sites: list[str]) -> None:
+        """Remove the order to stop of an earlier command: the job goes on. Raises ServerError."""
+        bucket = names.STOPPED_BUCKET
+        for site in sites:
+            with nats.explained("the order to stop cannot be removed"):
+                await self._connection.js.purge_stream(f"KV_{bucket}", subject=f"$KV.{bucket}.{self._job.jid}.{site}")
 
     async def _describe(self, sites: list[str]) -> None:
         """Send the project, and seal the description of the job for each site."""
@@ -366,9 +375,10 @@ class Dispatcher:
         for site in sorted({shard.site for shard in self._ledger.shards.values() if shard.open}):
             box = self._ledger.box(site).seal(messages.pack_data({"at_once": at_once}), f"stop {jid} {site}")
             order = messages.encode(Head("stop", jid, site, box=box))
+            # a worker that takes a shard now reads the bucket after its subscription to orders
+            await self._connection.put(names.STOPPED_BUCKET, f"{jid}.{site}", box)
             with contextlib.suppress(Exception):
                 await self._connection.nc.publish(names.control_subject(jid), order)
-            await self._connection.put(names.STOPPED_BUCKET, f"{jid}.{site}", box)
 
 
 class _Remote:

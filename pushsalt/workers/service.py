@@ -26,7 +26,7 @@ from pushsalt.redact import Redactor
 from pushsalt.workers import connection as nats
 from pushsalt.workers import local, messages, names, parties
 from pushsalt.workers.connection import Connection, Pull
-from pushsalt.workers.delivery import LATER, Shard
+from pushsalt.workers.delivery import LATER, GivenBackError, Shard
 from pushsalt.workers.jobhere import JobHere, Progress, Projects
 from pushsalt.workers.messages import Head, MessageError
 from pushsalt.workers.parties import Box
@@ -80,7 +80,9 @@ class Worker:
         self._projects = Projects(self._project)
         self.connection: Connection
         self._jobs: dict[str, asyncio.Task[JobHere]] = {}
-        self._users: dict[str, int] = {}
+        self._users: dict[asyncio.Task[JobHere], int] = {}
+        #: the last shards that this worker has finished: their job and number
+        self.finished: dict[tuple[str, int], None] = {}
         self._shards: set[asyncio.Task[None]] = set()
         #: held by the shard that runs, of those that were delivered before
         self.again = asyncio.Lock()
@@ -112,7 +114,7 @@ class Worker:
                 await nats.end([presence, taking, stop, *self._shards])
             await self.connection.put(names.WORKERS_BUCKET, names.presence_key(self.site, self.id), b"gone")
         finally:
-            await nats.end(self._jobs.values())
+            await nats.end({*self._jobs.values(), *self._users})
             self._projects.close()
             await self.connection.close()
 
@@ -136,7 +138,10 @@ class Worker:
     async def _be_present(self) -> None:
         """Renew the entry of this worker."""
         key = names.presence_key(self.site, self.id)
+        reconnects = 0
         while True:
+            if reconnects != (reconnects := self.connection.nc.stats["reconnects"]):
+                await self._stop_steps()
             entry = {
                 "v": messages.VERSION,
                 "id": self.id,
@@ -155,22 +160,31 @@ class Worker:
         try:
             head = messages.decode(message.data)
             task = self._jobs.get(head.jid)
-            if head.kind == "stop" and task is not None and task.done() and not task.exception():
+            if head.kind == "stop" and task is not None and _is_ready(task):
                 job = task.result()
                 data = messages.unpack_data(job.box.open(head.box, stop_purpose(head.jid, self.site)))
                 job.stop(bool(data.get("at_once")))
         except (MessageError, PushsaltError) as exc:
             log.debug("an order is ignored: %s", exc)
 
-    async def _stop_step(self, job: JobHere) -> None:
-        """Take the step of stopping that was ordered before this worker had the job."""
+    async def _stop_steps(self) -> None:
+        """Take the steps of stopping that were ordered while this worker had no connection."""
+        for task in list(self._jobs.values()):
+            if _is_ready(task):
+                with contextlib.suppress(GivenBackError):
+                    await self.stop_step(task.result())
+
+    async def stop_step(self, job: JobHere) -> None:
+        """Take the step of stopping that was ordered before. Raises GivenBackError if the server does not tell."""
         try:
             stored = await self.connection.get(names.STOPPED_BUCKET, f"{job.jid}.{self.site}")
             if stored:
                 data = messages.unpack_data(job.box.open(stored, stop_purpose(job.jid, self.site)))
                 job.stop(bool(data.get("at_once")))
+        except nats.ServerError as exc:
+            raise GivenBackError(f"job {job.jid}: whether it was stopped is not known: {exc}") from None
         except (MessageError, PushsaltError) as exc:
-            log.warning("job %s: whether it was stopped is not known: %s", job.jid, exc)
+            log.warning("job %s: an order to stop is ignored: %s", job.jid, exc)
 
     # shards -----------------------------------------------------------------------------------------------------------
 
@@ -243,15 +257,15 @@ class Worker:
     async def job(self, description: messages.Description) -> AsyncIterator[JobHere]:
         """The job of a description, which its shards share. Raises PushsaltError if it cannot be prepared."""
         jid = description.jid
-        if jid not in self._jobs:
-            self._jobs[jid] = asyncio.create_task(self._begin(description), name=f"job {jid}")
-        self._users[jid] = self._users.get(jid, 0) + 1
-        task = self._jobs[jid]
+        task = self._jobs.get(jid)
+        if task is None or (description.resumes and _is_ready(task) and task.result().stopping.requested.is_set()):
+            task = self._jobs[jid] = asyncio.create_task(self._begin(description), name=f"job {jid}")
+        self._users[task] = self._users.get(task, 0) + 1
         try:
             yield await asyncio.shield(task)
         finally:
-            self._users[jid] -= 1
-            if not self._users[jid]:
+            self._users[task] -= 1
+            if not self._users[task]:
                 asyncio.get_running_loop().call_later(
                     0 if not task.done() or task.exception() else _LINGER, self._release, jid, task
                 )
@@ -278,22 +292,26 @@ class Worker:
         redactor = project.redactor
         job = JobHere(description, project, learnt, self._places, self._width)
         await job.prepare()
-        await self._stop_step(job)
         return job
 
     def _release(self, jid: str, task: asyncio.Task[JobHere]) -> None:
         """Close a job that has no shard here any more."""
-        if self._users.get(jid) or self._jobs.get(jid) is not task:
-            return
-        del self._jobs[jid]
-        self._users.pop(jid, None)
-        if task.done() and not task.cancelled() and not task.exception():
+        if self._users.get(task) != 0:
+            return  # it has shards again, or is closed
+        del self._users[task]
+        if self._jobs.get(jid) is task:
+            del self._jobs[jid]
+        if _is_ready(task):
             self._shards.add(closing := asyncio.ensure_future(self._closed(task.result())))
             closing.add_done_callback(self._shards.discard)
 
     async def _closed(self, job: JobHere) -> None:
         await job.close()
         self._projects.give_back(job.description.project, job.project, job.learnt)
+
+
+def _is_ready(task: asyncio.Task[JobHere]) -> bool:
+    return task.done() and not task.cancelled() and not task.exception()
 
 
 def stop_purpose(jid: str, site: str) -> str:
