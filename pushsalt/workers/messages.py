@@ -16,6 +16,7 @@ A program reads messages of all versions from ``OLDEST`` to ``VERSION``. Of a ne
 from __future__ import annotations
 
 import hashlib
+import secrets
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -41,6 +42,8 @@ SHARD: Final = 25
 #: Bytes of a part of a box that is larger than one message, and most parts of a box.
 PART: Final = 900 * 1000
 MOST_PARTS: Final = 128
+#: Most bytes of a job's parts that wait for the others.
+PARTS_LIMIT: Final = 512 * 1024 * 1024
 #: Texts and maps of fewer bytes are not compressed, and no box has more bytes when it is opened.
 _SMALL: Final = 1000
 _LARGEST: Final = 128 * 1024 * 1024
@@ -83,20 +86,23 @@ class Head:
     job: bytes = b""
     #: of a refusal: the reason
     text: str = ""
-    #: the number of this part of the box, from 0 on, and of all parts (0: the box is whole)
+    #: of a message in parts: the number of this part from 0 on, of all parts (0: it is whole), and what all its parts
+    #: have in common, and no other message of this worker
     part: int = 0
     parts: int = 0
+    attempt: str = ""
 
     @property
     def purpose(self) -> str:
         """What the box is for: one that was taken from another message cannot be opened under this name."""
-        return f"{self.kind} {self.jid} {self.site} {self.n} {self.worker}"
+        whole = f"{self.kind} {self.jid} {self.site} {self.n} {self.worker}"
+        return f"{whole} {self.text} {self.attempt} {self.part} {self.parts}" if self.parts else whole
 
 
 def encode(head: Head) -> bytes:
     """The message as bytes."""
     message: dict[str, Any] = {"v": head.version, "k": head.kind, "jid": head.jid}
-    for name in ("site", "n", "worker", "box", "job", "text", "part", "parts"):
+    for name in ("site", "n", "worker", "box", "job", "text", "part", "parts", "attempt"):
         value = getattr(head, name)
         if value:
             message[name] = value
@@ -138,7 +144,7 @@ def decode(data: bytes) -> Head:
     part, parts = _count(found, "part"), _count(found, "parts")
     if parts > MOST_PARTS or part > max(0, parts - 1):
         raise MessageError("the message has too many parts")
-    return replace(head, **values, text=_text(found, "text"), part=part, parts=parts)
+    return replace(head, **values, text=_text(found, "text"), part=part, parts=parts, attempt=_text(found, "attempt"))
 
 
 def _is_count(value: Any) -> bool:
@@ -368,12 +374,41 @@ def sealed(head: Head, data: bytes, box: Box) -> Head:
 def message_id(head: Head, id: str = "") -> str:
     """The name by which the server drops a message that it has stored before."""
     which = short(id) if id else head.worker
+    if head.parts:  # another worker, or this one later, sends parts of its own: only all of one attempt fit together
+        which = f"{which}.{head.worker}.{head.attempt}"
     return f"{head.jid}.{head.site}.{head.n}.{head.kind}.{which}.{head.part}"
 
 
-def split(head: Head) -> list[Head]:
-    """The message, or its parts if it is too large for one message."""
-    if len(head.box) <= PART:
-        return [head]
-    pieces = [head.box[at : at + PART] for at in range(0, len(head.box), PART)]
-    return [replace(head, box=piece, part=at, parts=len(pieces)) for at, piece in enumerate(pieces)]
+def split(head: Head, data: bytes, box: Box) -> list[Head]:
+    """The message with a box of this data, or its parts, with a box each, if it is too large for one message."""
+    if len(data) <= PART:
+        return [sealed(head, data, box)]
+    starts, attempt = range(0, len(data), PART), secrets.token_hex(4)
+    heads = [replace(head, part=at, parts=len(starts), attempt=attempt) for at in range(len(starts))]
+    return [sealed(each, data[at : at + PART], box) for each, at in zip(heads, starts, strict=True)]
+
+
+class Parts:
+    """Joins the contents of messages in parts, which were proved before; of one job."""
+
+    def __init__(self, room: int = PARTS_LIMIT) -> None:
+        """``room``: the most bytes that wait for other parts."""
+        self._room = room
+        self._waiting: dict[tuple[object, ...], dict[int, bytes]] = {}
+
+    def joined(self, head: Head, data: bytes) -> bytes | None:
+        """The whole content, once all its parts are there. Raises MessageError."""
+        if not head.parts:
+            return data
+        key = (head.n, head.worker, head.text, head.attempt, head.parts)
+        parts = self._waiting.setdefault(key, {})
+        if head.part not in parts:
+            if len(data) > self._room:
+                raise MessageError("too many returns wait for their other parts")
+            self._room -= len(data)
+            parts[head.part] = data
+        if len(parts) < head.parts:
+            return None
+        del self._waiting[key]
+        self._room += sum(map(len, parts.values()))
+        return b"".join(parts[at] for at in range(head.parts))

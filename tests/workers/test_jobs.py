@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.beds.nats import WorkerProcess
+from tests.beds.nats import WorkerProcess, patched
 from tests.beds.project import values
 
 pytestmark = pytest.mark.slow
@@ -115,3 +115,14 @@ def test_a_server_that_is_not_there_is_a_wrong_command(local, server):
 def test_a_worker_that_is_stopped_ends_well(local, server):
     with WorkerProcess(local, server.url) as worker:
         assert worker.stop() == 0
+
+
+def test_a_job_that_was_given_up_is_resumed(local, server, tmp_path):
+    """Without a worker at first; the second command hands out its targets again."""
+    local.argv = lambda *words: [*patched(watching_NO_WORKER=0.5, watching__WARN=0.1), *words]
+    done = local.json("run", "l1", "test.ping", "--jid-file", str(tmp_path / "jid"))
+    assert done.error("l1")["kind"] == "no_worker"
+    del local.argv
+    with WorkerProcess(local, server.url):
+        done = local.json("jobs", "resume", (tmp_path / "jid").read_text().strip(), timeout=60)
+        assert done.data == {"l1": True}, done.err
