@@ -81,11 +81,11 @@ _LONG: Final = {
 }
 
 
-def weigh(data: bytes | bytearray, room: int = WEIGHT_LIMIT) -> int:
+def weigh(data: bytes | bytearray, room: int = WEIGHT_LIMIT, most: int = VALUES_LIMIT) -> int:
     """An upper bound, in bytes, of the memory that a msgpack value takes when it is decoded; it is not decoded here.
 
     Raises ValueError unless ``data`` is exactly one msgpack value, and wire.Excess for more than ``room`` bytes,
-    DEPTH_LIMIT levels or VALUES_LIMIT values.
+    DEPTH_LIMIT levels or ``most`` values.
     """
     sizes, end = _SIZES, len(data)
     at, left, values, texts = 0, 1, 1, 0
@@ -125,8 +125,8 @@ def weigh(data: bytes | bytearray, room: int = WEIGHT_LIMIT) -> int:
                 if at + count > end:
                     raise IndexError
                 values += count
-                if values > VALUES_LIMIT:
-                    raise wire.Excess(f"more than {VALUES_LIMIT} values in one message")
+                if values > most:
+                    raise wire.Excess(f"more than {most} values in one message")
                 if values * _EACH + texts > room:
                     raise wire.Excess(_too_much(room))
                 outer.append(left)

@@ -51,7 +51,7 @@ async def _adopted(project: Project, url: str, jid: str, found: KeptJob | None) 
         if job is None:
             return False
         warn = partial(project.reporter.warning, None)
-        ledger = Ledger(jid, job.key, warn, lambda id: None)
+        ledger = Ledger(jid, job.key, warn, lambda id: None, party)
         record = JobRecord(
             path_of(project.config.cache_dir), warn, bounds_of(project.config.opts), resumes=found is not None
         )

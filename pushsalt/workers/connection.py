@@ -220,9 +220,9 @@ async def connect(url: str, folder: Path | None = None, name: str = "pushsalt", 
     """
     need_extra()
     import nats.errors
-    from nats.aio.client import Client
 
     from pushsalt.workers import trust
+    from pushsalt.workers.client import Client
 
     troubles: list[Exception] = []
 

@@ -22,11 +22,12 @@ from pushsalt.model import TargetReturn
 from pushsalt.run.fanout import failure
 from pushsalt.run.single import run
 from pushsalt.workers import connection as nats
-from pushsalt.workers import local, messages, names, parties, state
+from pushsalt.workers import learning, local, messages, names, parties, state
 from pushsalt.workers.ledger import CONTROLLER_TOKEN, Ledger, Shard
-from pushsalt.workers.messages import Answer, Description, Head
+from pushsalt.workers.messages import Description, Head
 from pushsalt.workers.reading import Reader
 from pushsalt.workers.seal import Keys
+from pushsalt.workers.watching import Watch
 
 if TYPE_CHECKING:
     from pushsalt.job import Settings
@@ -37,11 +38,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: Seconds without any worker of a site after which its targets are given up, and after which a warning says so.
-NO_WORKER: Final = 60.0
-_WARN: Final = 5.0
-#: Seconds between looks at sites and their queues.
-_LOOK: Final = 2.0
 #: Seconds that a stopped job waits for the returns of its targets, after each step.
 _STOPPING: Final = 5.0
 #: Most bytes of shards that are being stored at the same time.
@@ -78,9 +74,7 @@ class Dispatcher:
         self._flushing = False
         self._storing = asyncio.Semaphore(_STORING)
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._workers: dict[str, int] = {}
-        self._alone_since: dict[str, float] = {}
-        self._told: set[str] = set()
+        self._watch: Watch
         self._running: set[str] = set()
         self._stopped = 0
         self._is_open = self._is_here = False
@@ -105,7 +99,7 @@ class Dispatcher:
             return start
         key = before.key if before is not None else os.urandom(32)
         site = partial(_site_or_none, project)
-        self._ledger = Ledger(job.jid, key, partial(project.reporter.warning, None), site)
+        self._ledger = Ledger(job.jid, key, partial(project.reporter.warning, None), site, self._party)
         if before is not None:
             self._first = before.first
         else:
@@ -114,7 +108,11 @@ class Dispatcher:
         await reader.open()
         if before is not None:
             await self._read_backlog(reader)
+        again = None if job.collects else self._begin_again
+        self._watch = Watch(self._connection, self._ledger, project.reporter, self._answer, again)
         if not job.collects:
+            if before is not None:
+                await self._recall_stop(sites)
             await self._describe(sites)
         self._state = before
         if before is None and not self._within:
@@ -122,10 +120,17 @@ class Dispatcher:
             await state.save(self._connection, self._party, self._state)
         await self._connection.nc.subscribe(names.progress_subject(jid=job.jid), cb=self._progressed)
         with contextlib.suppress(nats.ServerError):
-            await self._count_workers()
+            await self._watch.count_workers()
         self._spawn(self._follow(reader))
-        self._spawn(self._watch())
+        self._spawn(self._watch.run())
         return start
+
+    async def _recall_stop(self, sites: list[str]) -> None:
+        """Remove the order to stop of an earlier command: the job goes on. Raises ServerError."""
+        bucket = names.STOPPED_BUCKET
+        for site in sites:
+            with nats.explained("the order to stop cannot be removed"):
+                await self._connection.js.purge_stream(f"KV_{bucket}", subject=f"$KV.{bucket}.{self._job.jid}.{site}")
 
     async def _describe(self, sites: list[str]) -> None:
         """Send the project, and seal the description of the job for each site."""
@@ -241,7 +246,9 @@ class Dispatcher:
     def _is_awaited(self, id: str) -> bool:
         """Whether a shard of an earlier command has the target, and its return is still to come."""
         n = self._ledger.at.get(id)
-        return n is not None and id in self._ledger.shards[n].open and not self._ledger.shards[n].done
+        if n is None or id not in self._ledger.shards[n].open:
+            return False
+        return self._job.collects or not self._ledger.shards[n].is_over
 
     def _nothing_there(self, id: str) -> TargetError:
         jid = self._job.jid
@@ -250,6 +257,12 @@ class Dispatcher:
             f"{id}: no worker has the job {jid}, and no return of it is stored",
             f"`pushsalt jobs resume {jid}` runs the job there",
         )
+
+    def _begin_again(self, ids: list[str]) -> None:
+        """Hand out targets whose shard of an earlier command is gone; those that are not awaited yet begin later."""
+        for id in ids:
+            if id in self._returns and not self._returns[id].done():
+                self._begin(id)
 
     def _begin(self, id: str) -> None:
         """Let a target begin, together with others that begin in this turn of the event loop."""
@@ -262,7 +275,7 @@ class Dispatcher:
         self._flushing = False
         pending, self._pending = self._pending, {}
         for site, ids in pending.items():
-            size = shard_size(len(ids), self._workers.get(site, 1))
+            size = shard_size(len(ids), self._watch.workers.get(site, 1))
             for at in range(0, len(ids), size):
                 shard = self._ledger.add(self._ledger.last + 1, site, ids[at : at + size])
                 self._spawn(self._hand_out(shard))
@@ -291,7 +304,7 @@ class Dispatcher:
                 got += 1
                 answer = self._ledger.take(subject, data)
                 if answer is not None and self._job.collects:
-                    await self._learn(answer)
+                    await learning.learn(self._runner, answer)
                     self._future(answer.result.id).set_result(answer.result)
             left = left - got if got else 0
 
@@ -305,7 +318,7 @@ class Dispatcher:
                 async for subject, data in reader.some():
                     answer = self._ledger.take(subject, data)
                     if answer is not None:
-                        await self._learn(answer)
+                        await learning.learn(self._runner, answer)
                         self._answer(answer.result)
         finally:
             await reader.close()
@@ -314,32 +327,6 @@ class Dispatcher:
         future = self._returns.get(result.id)
         if future is not None and not future.done():
             future.set_result(result)
-
-    async def _learn(self, answer: Answer) -> None:
-        """Keep what the worker has learnt about a target, as a run from here does."""
-        project, result = self._project, answer.result
-        project.redactor.add_secrets(*answer.secrets)
-        if answer.pillar is not None:
-            project.redactor.add_pillar(answer.pillar)
-        if answer.grains is not None or answer.pillar is not None:
-            await self._runner.in_thread(partial(self._remember, answer))
-        for event in result.events if self._runner.on_event is not None else ():
-            by_state = event["tag"].startswith("salt/state_result/")
-            self._runner.on_event(result.id, event["tag"], event.get("data"), by_state)  # type: ignore[misc]
-        if self._runner.on_state is not None and result.shape == "states":
-            for tag, ret in result.ret.items():
-                self._runner.on_state(result.id, tag, ret)
-
-    def _remember(self, answer: Answer) -> None:
-        project = self._project
-        with contextlib.suppress(PushsaltError):
-            target = project.target(answer.result.id)
-            if answer.grains is not None:
-                project.remember_grains(target, {**answer.grains, **target.grains, "id": target.id})
-            if answer.pillar is not None and project.keeps_pillar:
-                project.hide_kept(target)
-                if not project.is_kept(target, answer.pillar):
-                    project.remember_pillar(target, answer.pillar)
 
     # progress and stopping --------------------------------------------------------------------------------------------
 
@@ -388,77 +375,10 @@ class Dispatcher:
         for site in sorted({shard.site for shard in self._ledger.shards.values() if shard.open}):
             box = self._ledger.box(site).seal(messages.pack_data({"at_once": at_once}), f"stop {jid} {site}")
             order = messages.encode(Head("stop", jid, site, box=box))
+            # a worker that takes a shard now reads the bucket after its subscription to orders
+            await self._connection.put(names.STOPPED_BUCKET, f"{jid}.{site}", box)
             with contextlib.suppress(Exception):
                 await self._connection.nc.publish(names.control_subject(jid), order)
-            await self._connection.put(names.STOPPED_BUCKET, f"{jid}.{site}", box)
-
-    # sites without workers --------------------------------------------------------------------------------------------
-
-    async def _watch(self) -> None:
-        """Look for sites without workers, and for shards that are gone."""
-        while True:
-            with contextlib.suppress(nats.ServerError):
-                await self._look()
-            await asyncio.sleep(_LOOK)
-
-    async def _count_workers(self) -> None:
-        present = await state.workers(self._connection)
-        self._workers = {site: len(entries) for site, entries in present.items()}
-
-    async def _look(self) -> None:
-        await self._count_workers()
-        now = time.monotonic()
-        for site, count in self._ledger.waiting().items():
-            if self._workers.get(site):
-                self._alone_since.pop(site, None)
-                self._told.discard(site)
-                continue
-            since = now - self._alone_since.setdefault(site, now)
-            if since >= _WARN and site not in self._told:
-                self._told.add(site)
-                text = f"the site {site} has no worker: {count} targets wait for one"
-                self._project.reporter.warning(None, text)
-            if since >= NO_WORKER:
-                await self._give_up(site)
-        for shard in list(self._ledger.shards.values()):
-            if shard.aside and shard.open:
-                why = next(iter(shard.refusals.values()), "no worker can use it")
-                why = f"the workers of the site {shard.site} refused it: {why}"
-                self._close_shard(
-                    shard, "worker_lost", why, "see the log of the workers; upgrade them if they are older"
-                )
-        if self._job.collects:
-            await self._look_for_lost()
-
-    async def _give_up(self, site: str) -> None:
-        """The targets of a site without workers get their return; shards that nobody has taken are removed."""
-        for shard in list(self._ledger.shards.values()):
-            if shard.site != site or not shard.open:
-                continue
-            if shard.seq:
-                with contextlib.suppress(Exception):
-                    await self._connection.js.delete_msg(names.work_stream(site), shard.seq)
-            if shard.workers:
-                why = f"the worker of the site {site} was lost while it had the target, and there is no other one"
-                hint = f"start a worker; `pushsalt jobs resume {self._job.jid}` then asks the target first"
-                self._close_shard(shard, "worker_lost", why, hint)
-            else:
-                why = f"the site {site} has had no worker for {NO_WORKER:.0f} s: nothing was done"
-                self._close_shard(shard, "no_worker", why, f"start one there: pushsalt worker --site {site}")
-
-    async def _look_for_lost(self) -> None:
-        """If no site of the job has shards any more, nothing will come for targets without a return."""
-        for site in self._ledger.waiting():
-            with nats.explained("the queue of the site cannot be read"):
-                info = await self._connection.js.stream_info(names.work_stream(site))
-            if not info.state.messages:
-                for shard in list(self._ledger.shards.values()):
-                    if shard.site == site and shard.open:
-                        self._close_shard(shard, "worker_lost", "its shard is gone", "run the job again there")
-
-    def _close_shard(self, shard: Shard, kind: str, why: str, hint: str) -> None:
-        for result in self._ledger.close(shard, kind, why, hint):
-            self._answer(result)
 
 
 class _Remote:

@@ -29,6 +29,7 @@ _ENDING: Final = 30.0
 _COMMENT: Final = 300
 
 Store = Callable[[Answer], Awaitable[None]]
+IsStored = Callable[[str], Awaitable[bool]]
 
 
 class Learnt:
@@ -166,14 +167,19 @@ class JobHere:
         if self.description.runtime:
             runtime.use_secret(self.description.runtime)
 
-    async def run(self, id: str, store: Store, resumes: bool) -> None:
-        """Run the job on a target; ``store`` is awaited with its only return."""
+    async def run(self, id: str, store: Store, resumes: bool, is_stored: IsStored | None = None) -> None:
+        """Run the job on a target; ``store`` is awaited with its only return.
+
+        ``is_stored`` tells just before the begin whether another worker has stored its return: then nothing is done.
+        """
         self._stores[id] = store
         try:
             try:
                 async with self._places:
                     if self.stopping.requested.is_set():
                         raise asyncio.CancelledError
+                    if is_stored is not None and await is_stored(id):
+                        return
                     result = await run(self._runner(resumes), id)
             except asyncio.CancelledError:
                 if not self.stopping.requested.is_set():

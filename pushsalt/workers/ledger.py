@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
-from pushsalt.errors import TargetError
+from pushsalt.errors import PushsaltError, TargetError
 from pushsalt.model import TargetReturn
 from pushsalt.workers import messages
 from pushsalt.workers.messages import Answer, Head, MessageError, NewerError
-from pushsalt.workers.parties import Box, WrongBoxError
+from pushsalt.workers.parties import Box, Party
 
 #: Most warnings about messages that do not count.
 _WARNINGS: Final = 20
@@ -33,6 +33,8 @@ class Shard:
     open: set[str] = field(default_factory=set)
     #: all its returns are stored
     done: bool = False
+    #: a controller has removed it from its queue
+    given_up: bool = False
     #: it was refused so often that it is not delivered any more
     aside: bool = False
     #: the reasons of workers that refused it, by their ids
@@ -40,13 +42,39 @@ class Shard:
     #: its number in the stream of the site's work; 0 if it is not known
     seq: int = 0
 
+    @property
+    def is_over(self) -> bool:
+        """Whether no worker will do anything for it any more."""
+        return self.done or self.aside
+
+    def why_over(self) -> tuple[str, str]:
+        """Of a shard that is over: why targets of it have no return, and what to do."""
+        if self.aside:
+            why = next(iter(self.refusals.values()), "no worker can use it")
+            hint = "see the log of the workers; upgrade them if they are older"
+            return f"the workers of the site {self.site} refused it: {why}", hint
+        if self.given_up:
+            return f"it was given up, because the site {self.site} had no worker", "start one, then resume the job"
+        return "its return was stored, but cannot be used", "see the warnings"
+
 
 class Ledger:
     """The shards of a job. ``warn`` gets a text about each message that does not count."""
 
-    def __init__(self, jid: str, key: bytes, warn: Callable[[str], None], site_of: Callable[[str], str | None]) -> None:
-        """``key``: of the job, from which those of its sites are made. ``site_of``: the site of an id, if known."""
+    def __init__(
+        self,
+        jid: str,
+        key: bytes,
+        warn: Callable[[str], None],
+        site_of: Callable[[str], str | None],
+        party: Party,
+    ) -> None:
+        """``key``: of the job, from which those of its sites are made. ``site_of``: the site of an id, if known.
+
+        ``party`` opens refusals: of workers that could not open the description of the job, which has its key.
+        """
         self.jid = jid
+        self._party = party
         self._key = key
         self._boxes: dict[str, Box] = {}
         self._site_of = site_of
@@ -55,7 +83,7 @@ class Ledger:
         self.shards: dict[int, Shard] = {}
         #: id -> number of the shard whose return counts
         self.at: dict[str, int] = {}
-        self._parts: dict[tuple[int, str, str], list[Head]] = {}
+        self._parts = messages.Parts()
         self._seen: set[bytes] = set()
 
     @property
@@ -84,7 +112,7 @@ class Ledger:
             return self._take(subject, data)
         except NewerError as exc:
             self._say(f"a message of the worker {exc.head.worker} of the site {exc.head.site} is dropped: {exc}")
-        except WrongBoxError:
+        except PushsaltError:  # its box cannot be opened
             self._say(f"a forged message on {subject} is dropped: no worker of the site made it for this job")
         except MessageError as exc:
             self._say(f"a message on {subject} is dropped: {exc}")
@@ -101,7 +129,8 @@ class Ledger:
         if shard is None or shard.site != head.site:
             raise MessageError(f"the site {head.site} has no shard {head.n} of the job {self.jid}")
         if head.kind in ("refused", "aside"):
-            shard.refusals[head.worker] = head.text[:500]
+            why = messages.unpack_data(self._party.open(head.site, head.box, head.purpose)).get("why")
+            shard.refusals[head.worker] = str(why)[:500]
             shard.aside = shard.aside or head.kind == "aside"
             return None
         if head.kind == "taken":
@@ -111,6 +140,7 @@ class Ledger:
         if head.kind == "done":
             self._opened(head)
             shard.done = True
+            shard.given_up = shard.given_up or head.worker == CONTROLLER_TOKEN
             return None
         if head.kind != "return":
             raise MessageError(f"a message of the kind {head.kind} is not expected here")
@@ -133,10 +163,10 @@ class Ledger:
         if digest in self._seen:
             raise MessageError("it is a replay of an earlier one")
         self._seen.add(digest)
-        whole = self._whole(head)
+        whole = self._parts.joined(head, self._opened(head))
         if whole is None:
             return None
-        answer = messages.unpack_answer(self._opened(whole))
+        answer = messages.unpack_answer(whole)
         id = answer.result.id
         if id not in shard.ids:
             raise MessageError(f"{id} does not belong to the shard {head.n}")
@@ -144,21 +174,6 @@ class Ledger:
             return None  # a second return of a shard that was delivered twice
         shard.open.discard(id)
         return answer
-
-    def _whole(self, head: Head) -> Head | None:
-        """The message with its whole box, when all parts of it are there. ``text`` tells returns apart."""
-        if not head.parts:
-            return head
-        key = (head.n, head.worker, head.text)
-        parts = self._parts.setdefault(key, [])
-        if any(each.parts != head.parts or each.part == head.part for each in parts):
-            raise MessageError("its parts do not fit")
-        parts.append(head)
-        if len(parts) < head.parts:
-            return None
-        del self._parts[key]
-        ordered = sorted(parts, key=lambda each: each.part)
-        return replace(head, box=b"".join(each.box for each in ordered), part=0, parts=0)
 
     def close(self, shard: Shard, kind: str, why: str, hint: str) -> list[TargetReturn]:
         """End a shard: the returns of its targets that have none."""

@@ -1,4 +1,7 @@
-"""A project on this machine, for workers on this machine, when there are no keys to seal it with."""
+"""A project on this machine, for workers on this machine, when there are no keys of a site.
+
+Its names are part of the job's description, which only this user can have sealed (``parties.Plain``).
+"""
 
 from __future__ import annotations
 

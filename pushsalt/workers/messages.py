@@ -16,6 +16,7 @@ A program reads messages of all versions from ``OLDEST`` to ``VERSION``. Of a ne
 from __future__ import annotations
 
 import hashlib
+import secrets
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pushsalt.job import JobOptions, RolloutOptions
 from pushsalt.jobs.jid import is_jid
 from pushsalt.model import Explained, TargetReturn
+from pushsalt.session.intake import VALUES_LIMIT, WEIGHT_LIMIT, weigh
 from pushsalt.workers.names import is_name
 from thin import wire
 
@@ -40,9 +42,16 @@ SHARD: Final = 25
 #: Bytes of a part of a box that is larger than one message, and most parts of a box.
 PART: Final = 900 * 1000
 MOST_PARTS: Final = 128
+#: Most bytes of a job's parts that wait for the others.
+PARTS_LIMIT: Final = 512 * 1024 * 1024
 #: Texts and maps of fewer bytes are not compressed, and no box has more bytes when it is opened.
 _SMALL: Final = 1000
 _LARGEST: Final = 128 * 1024 * 1024
+#: Most memory of a return, and most values in it: those of the sessions, and as many again for the pillar. A return of
+#: fewer bytes cannot take much more.
+_WEIGHT: Final = 2 * WEIGHT_LIMIT
+_VALUES: Final = 2 * VALUES_LIMIT
+_UNWEIGHED: Final = 512 * 1024
 
 KINDS: Final = frozenset({"shard", "handed", "taken", "return", "done", "refused", "aside", "progress", "stop"})
 _SHAPES: Final = frozenset({"states", "plan", "value", "errors", "error"})
@@ -77,20 +86,23 @@ class Head:
     job: bytes = b""
     #: of a refusal: the reason
     text: str = ""
-    #: the number of this part of the box, from 0 on, and of all parts (0: the box is whole)
+    #: of a message in parts: the number of this part from 0 on, of all parts (0: it is whole), and what all its parts
+    #: have in common, and no other message of this worker
     part: int = 0
     parts: int = 0
+    attempt: str = ""
 
     @property
     def purpose(self) -> str:
         """What the box is for: one that was taken from another message cannot be opened under this name."""
-        return f"{self.kind} {self.jid} {self.site} {self.n} {self.worker}"
+        whole = f"{self.kind} {self.jid} {self.site} {self.n} {self.worker}"
+        return f"{whole} {self.text} {self.attempt} {self.part} {self.parts}" if self.parts else whole
 
 
 def encode(head: Head) -> bytes:
     """The message as bytes."""
     message: dict[str, Any] = {"v": head.version, "k": head.kind, "jid": head.jid}
-    for name in ("site", "n", "worker", "box", "job", "text", "part", "parts"):
+    for name in ("site", "n", "worker", "box", "job", "text", "part", "parts", "attempt"):
         value = getattr(head, name)
         if value:
             message[name] = value
@@ -132,7 +144,7 @@ def decode(data: bytes) -> Head:
     part, parts = _count(found, "part"), _count(found, "parts")
     if parts > MOST_PARTS or part > max(0, parts - 1):
         raise MessageError("the message has too many parts")
-    return replace(head, **values, text=_text(found, "text"), part=part, parts=parts)
+    return replace(head, **values, text=_text(found, "text"), part=part, parts=parts, attempt=_text(found, "attempt"))
 
 
 def _is_count(value: Any) -> bool:
@@ -159,8 +171,8 @@ def _pack(data: Mapping[str, Any]) -> bytes:
     return b"z" + zlib.compress(packed, 1) if len(packed) > _SMALL else b"p" + packed
 
 
-def _open(data: bytes) -> dict[str, Any]:
-    """The map of these bytes. Raises MessageError."""
+def _open(data: bytes, weighs: bool = False) -> dict[str, Any]:
+    """The map of these bytes. Raises MessageError; with ``weighs`` also for one that would take much memory."""
     how, packed = data[:1], data[1:]
     try:
         if how == b"z":
@@ -170,6 +182,8 @@ def _open(data: bytes) -> dict[str, Any]:
                 raise MessageError("the content of a message is too large")
         elif how != b"p":
             raise MessageError("the content of a message is not as expected")
+        if weighs and len(packed) > _UNWEIGHED:
+            weigh(packed, _WEIGHT, _VALUES)
         return dict(wire.unpack(packed))
     except (ValueError, zlib.error) as exc:
         raise MessageError(str(exc)) from None
@@ -282,7 +296,7 @@ def pack_answer(answer: Answer) -> bytes:
 
 def unpack_answer(data: bytes) -> Answer:
     """The return in these bytes. Raises MessageError."""
-    found = _open(data)
+    found = _open(data, weighs=True)
     shapes: dict[str, type | tuple[type, ...]] = {
         "id": str,
         "shape": str,
@@ -302,6 +316,8 @@ def unpack_answer(data: bytes) -> Answer:
         raise MessageError("the return is not as expected")
     if found["shape"] == "error" and not _is_error(found["ret"]):
         raise MessageError("the return has no error")
+    if found["shape"] == "states" and not _is_states(found["ret"]):
+        raise MessageError("the return has no returns of states")
     if found["shape"] == "errors":
         found["ret"] = _explained(found["ret"], found.get("explained"))
     result = TargetReturn(ret=found["ret"], **{name: found[name] for name in shapes})
@@ -318,6 +334,11 @@ def _is_error(ret: Any) -> bool:
     return isinstance(error, dict) and all(isinstance(error.get(name), str) for name in ("kind", "message", "hint"))
 
 
+def _is_states(ret: Any) -> bool:
+    """Whether a value is a mapping of tags. Not all values are returns: see ``state.highstate`` if it is disabled."""
+    return isinstance(ret, dict) and all(isinstance(tag, str) for tag in ret)
+
+
 def _explained(ret: Any, reasons: Any) -> list[str]:
     if not isinstance(ret, list):
         raise MessageError("the return has no errors")
@@ -328,6 +349,11 @@ def _explained(ret: Any, reasons: Any) -> list[str]:
 def pack_data(data: Mapping[str, Any]) -> bytes:
     """The box of another message: a map."""
     return _pack(data)
+
+
+def is_small(data: bytes) -> bool:
+    """Whether ``pack_data`` has not compressed the map, so that it takes little memory."""
+    return data[:1] == b"p"
 
 
 def unpack_data(data: bytes) -> dict[str, Any]:
@@ -348,12 +374,41 @@ def sealed(head: Head, data: bytes, box: Box) -> Head:
 def message_id(head: Head, id: str = "") -> str:
     """The name by which the server drops a message that it has stored before."""
     which = short(id) if id else head.worker
+    if head.parts:  # another worker, or this one later, sends parts of its own: only all of one attempt fit together
+        which = f"{which}.{head.worker}.{head.attempt}"
     return f"{head.jid}.{head.site}.{head.n}.{head.kind}.{which}.{head.part}"
 
 
-def split(head: Head) -> list[Head]:
-    """The message, or its parts if it is too large for one message."""
-    if len(head.box) <= PART:
-        return [head]
-    pieces = [head.box[at : at + PART] for at in range(0, len(head.box), PART)]
-    return [replace(head, box=piece, part=at, parts=len(pieces)) for at, piece in enumerate(pieces)]
+def split(head: Head, data: bytes, box: Box) -> list[Head]:
+    """The message with a box of this data, or its parts, with a box each, if it is too large for one message."""
+    if len(data) <= PART:
+        return [sealed(head, data, box)]
+    starts, attempt = range(0, len(data), PART), secrets.token_hex(4)
+    heads = [replace(head, part=at, parts=len(starts), attempt=attempt) for at in range(len(starts))]
+    return [sealed(each, data[at : at + PART], box) for each, at in zip(heads, starts, strict=True)]
+
+
+class Parts:
+    """Joins the contents of messages in parts, which were proved before; of one job."""
+
+    def __init__(self, room: int = PARTS_LIMIT) -> None:
+        """``room``: the most bytes that wait for other parts."""
+        self._room = room
+        self._waiting: dict[tuple[object, ...], dict[int, bytes]] = {}
+
+    def joined(self, head: Head, data: bytes) -> bytes | None:
+        """The whole content, once all its parts are there. Raises MessageError."""
+        if not head.parts:
+            return data
+        key = (head.n, head.worker, head.text, head.attempt, head.parts)
+        parts = self._waiting.setdefault(key, {})
+        if head.part not in parts:
+            if len(data) > self._room:
+                raise MessageError("too many returns wait for their other parts")
+            self._room -= len(data)
+            parts[head.part] = data
+        if len(parts) < head.parts:
+            return None
+        del self._waiting[key]
+        self._room += sum(map(len, parts.values()))
+        return b"".join(parts[at] for at in range(head.parts))

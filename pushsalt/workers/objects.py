@@ -5,9 +5,10 @@ site. The name of a piece is a MAC of its content with a key of the controllers,
 and a piece that is there is not sent again. A key of the bucket is ``GENERATION.NAME``. A generation lasts 30 days; the
 last two are kept.
 
-A reference, ``GENERATION.NAME.DIGEST``, names the root: a signed piece with the names of the manifest's pieces. The
-manifest has the digests of all files, which are checked before use; another list has the pieces of each digest. The
-root is sent last, so whoever finds it finds the others. DIGEST is that of the manifest with a secret salt.
+A reference, ``GENERATION.NAME.DIGEST``, names the root: a signed piece with the names of the pieces of two lists, and
+the digest of the second one. The first, the manifest, has the digests of all files, which are checked before use; the
+second, the index, has the pieces of each digest. The root is sent last, so whoever finds it finds the others. DIGEST is
+that of the manifest with a secret salt. Both lists are checked before they are unpacked: pieces are not signed.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ _PATIENCE: Final = 30.0
 _PAGE: Final = 100_000
 _REFERENCE: Final = re.compile(r"[0-9]{1,8}\.[0-9a-f]{40}\.[0-9a-f]{64}")
 _ROOT: Final = "project"
+#: Part of the names of roots: one of another format has another name, and is not taken for this one.
+_FORMAT: Final = b"2"
 
 
 def _keys(party: Party) -> Keys:
@@ -111,14 +114,14 @@ class _Upload:
         manifest = wire.pack(self._parts.manifest)
         # the salt keeps the digest, which travels with the work, from telling whether a guessed content is right
         salt = self._mac(hashlib.sha256(manifest).digest())
-        name, digest = self._name(salt), hashlib.sha256(salt + manifest).hexdigest()
+        name, digest = self._name(_FORMAT + salt), hashlib.sha256(salt + manifest).hexdigest()
         reference = f"{self._generation}.{name}.{digest}"
         if await self._has(name):
             return reference
         await self._prepare()
-        index = {each: await self._send(source) for each, source in self._parts.sources.items()}
+        index = wire.pack({each: await self._send(source) for each, source in self._parts.sources.items()})
         root = {"salt": salt, "manifest": await self._send_bytes(manifest)}
-        root["index"] = await self._send_bytes(wire.pack(index))
+        root |= {"index": await self._send_bytes(index), "index_digest": hashlib.sha256(index).digest()}
         await self._put(name, self._keys.seal(self._site, zlib.compress(wire.pack(root)), _ROOT))
         return reference
 
@@ -222,15 +225,22 @@ async def materialize(nc: Any, named: Mapping[str, Any], cache_dir: Path, party:
         root = wire.unpack(_inflated(keys.open(CONTROLLER, await reader.get(name), _ROOT), _MANIFEST))
         packed = await reader.whole(root["manifest"], _MANIFEST)
         if hashlib.sha256(root["salt"] + packed).hexdigest() != digest:
-            raise NotAuthentic("the project on the server was altered", hint="who else can write to the bucket?")
+            raise _altered()
         manifest = unpack.checked(wire.unpack(packed), site)
-        index = wire.unpack(await reader.whole(root["index"], _MANIFEST))
+        listed = await reader.whole(root["index"], _MANIFEST)
+        if hashlib.sha256(listed).digest() != root["index_digest"]:
+            raise _altered()
+        index = wire.unpack(listed)
         for wanted, size in unpack.wanted(manifest).items():
             if not await asyncio.to_thread(store.has, wanted):
                 with store.writing(wanted, size) as write:
                     async for piece in reader.pieces(index[wanted]):
                         await asyncio.to_thread(write, piece)
     return await asyncio.to_thread(store.build, digest, manifest)
+
+
+def _altered() -> NotAuthentic:
+    return NotAuthentic("the project on the server was altered", hint="who else can write to the bucket?")
 
 
 class _Reader:

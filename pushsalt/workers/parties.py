@@ -56,13 +56,40 @@ class Party(Protocol):
 
 
 class Plain:
-    """A party without keys, with a server on this machine only: nothing is sealed."""
+    """A party without keys of a project, with a server on this machine only: one key of this user seals everything.
+
+    Whoever can connect with the server can store messages there; other users of the machine do not have the key.
+    """
+
+    def __init__(self) -> None:
+        """Raises UsageError if the user's key cannot be read or made."""
+        self._box = Box(_derived("workers without keys"))
 
     def seal(self, to: str, data: bytes, purpose: str) -> bytes:
-        return data
+        return self._box.seal(data, purpose)
 
     def open(self, sender: str, data: bytes, purpose: str) -> bytes:
-        return data
+        from pushsalt.workers.seal import NotAuthentic
+
+        try:
+            return self._box.open(data, purpose)
+        except WrongBoxError:
+            hint = "without keys, controllers and workers belong to one user; `pushsalt worker init SITE` makes keys"
+            raise NotAuthentic("a message was not made by this user of this machine", hint=hint) from None
+
+
+def _derived(purpose: str) -> bytes:
+    """A secret of this user for a purpose. Raises UsageError if the user's key cannot be read or made."""
+    from pushsalt.cache.sealed import key_path, user_key
+
+    path = key_path()
+    try:
+        if path is None:
+            raise OSError("there is no home folder for it")
+        return hmac.digest(user_key(path), purpose.encode(), "sha256")
+    except OSError as exc:
+        hint = "or make keys for workers: `pushsalt worker init SITE`"
+        raise UsageError(f"without keys a key of this user is needed, and it cannot be used: {exc}", hint) from None
 
 
 def controllers(project: Project, url: str) -> Party:
@@ -85,12 +112,9 @@ def runtime_secret(party: Party, site: str) -> bytes:
 
     if isinstance(party, Keys):
         return party.private.derived(f"runtime\0{site}")
-    from pushsalt.cache.sealed import key_path, user_key
-
-    path = key_path()
     try:
-        return hmac.digest(user_key(path), f"workers\0{site}".encode(), "sha256") if path is not None else b""
-    except OSError:
+        return _derived(f"workers\0{site}")
+    except UsageError:
         return b""
 
 

@@ -16,21 +16,20 @@ import secrets
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt import __version__
-from pushsalt.errors import PushsaltError, TargetError
+from pushsalt.errors import PushsaltError
 from pushsalt.job import DEFAULT_CONCURRENCY
-from pushsalt.model import TargetReturn
 from pushsalt.redact import Redactor
 from pushsalt.workers import connection as nats
 from pushsalt.workers import local, messages, names, parties
 from pushsalt.workers.connection import Connection, Pull
+from pushsalt.workers.delivery import LATER, GivenBackError, Shard
 from pushsalt.workers.jobhere import JobHere, Progress, Projects
-from pushsalt.workers.messages import Answer, Head, MessageError, NewerError
-from pushsalt.workers.parties import CONTROLLER, Box
+from pushsalt.workers.messages import Head, MessageError
+from pushsalt.workers.parties import Box
 from pushsalt.workers.seal import Keys
 
 if TYPE_CHECKING:
@@ -39,17 +38,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: After so many lost workers, or deliveries to workers that cannot use it, a shard is set aside.
-DELIVERIES: Final = 5
-#: Seconds between two signs of life for a shard, and until a refused one is delivered again.
+#: Seconds between two signs of life for a shard.
 _ALIVE: Final = nats.ACK_WAIT / 4
-_LATER: Final = 1.0
 #: Seconds for which the connections of a job are kept after its last shard.
 _LINGER: Final = 2.0
 #: Seconds between messages of progress.
 _TELL: Final = 0.2
-#: Kinds of jobs that may not run twice, and that targets do not keep.
-_ONCE: Final = frozenset({"raw"})
 
 
 def worker_id() -> str:
@@ -79,14 +73,16 @@ class Worker:
         self.id = id or worker_id()
         self._url = url
         self._folder = folder
-        self._party = parties.site(folder, url)
+        self.party = parties.site(folder, url)
         self._cache_dir = cache_dir
         self._width = width
         self._places = asyncio.Semaphore(width)
         self._projects = Projects(self._project)
-        self._connection: Connection
+        self.connection: Connection
         self._jobs: dict[str, asyncio.Task[JobHere]] = {}
-        self._users: dict[str, int] = {}
+        self._users: dict[asyncio.Task[JobHere], int] = {}
+        #: the last shards that this worker has finished: their job and number
+        self.finished: dict[tuple[str, int], None] = {}
         self._shards: set[asyncio.Task[None]] = set()
         #: held by the shard that runs, of those that were delivered before
         self.again = asyncio.Lock()
@@ -97,10 +93,10 @@ class Worker:
 
     async def run(self, stopped: asyncio.Event, ready: Callable[[], None] = lambda: None) -> None:
         """Work until ``stopped`` is set, and then until the shards in hand are done. Raises CommandError."""
-        self._connection = await nats.connect(self._url, self._folder, f"pushsalt worker {self.id}", patient=True)
+        self.connection = await nats.connect(self._url, self._folder, f"pushsalt worker {self.id}", patient=True)
         try:
             await self._ensure_site(stopped)
-            await self._connection.nc.subscribe(names.control_subject(), cb=self._ordered)
+            await self.connection.nc.subscribe(names.control_subject(), cb=self._ordered)
             presence = asyncio.create_task(self._be_present())
             taking = asyncio.create_task(self._take_shards())
             stop = asyncio.create_task(stopped.wait())
@@ -116,21 +112,21 @@ class Worker:
                     await asyncio.wait(self._shards)
             finally:
                 await nats.end([presence, taking, stop, *self._shards])
-            await self._connection.put(names.WORKERS_BUCKET, names.presence_key(self.site, self.id), b"gone")
+            await self.connection.put(names.WORKERS_BUCKET, names.presence_key(self.site, self.id), b"gone")
         finally:
-            await nats.end(self._jobs.values())
+            await nats.end({*self._jobs.values(), *self._users})
             self._projects.close()
-            await self._connection.close()
+            await self.connection.close()
 
     async def _ensure_site(self, stopped: asyncio.Event) -> None:
         """Wait until the streams of the site are there; without keys, create them."""
         told = False
         while not stopped.is_set():
             with contextlib.suppress(nats.ServerError, Exception):
-                if await self._connection.has_site(self.site):
+                if await self.connection.has_site(self.site):
                     return
             if self._folder is None:
-                await self._connection.setup([self.site])
+                await self.connection.setup([self.site])
                 return
             if not told:
                 log.warning("the site %s has no stream yet: the first controller that uses it creates it", self.site)
@@ -142,7 +138,10 @@ class Worker:
     async def _be_present(self) -> None:
         """Renew the entry of this worker."""
         key = names.presence_key(self.site, self.id)
+        reconnects = 0
         while True:
+            if reconnects != (reconnects := self.connection.nc.stats["reconnects"]):
+                await self._stop_steps()
             entry = {
                 "v": messages.VERSION,
                 "id": self.id,
@@ -150,7 +149,7 @@ class Worker:
                 "since": self._since,
                 "busy": self.busy,
             }
-            await self._connection.put(names.WORKERS_BUCKET, key, messages.pack_data(entry))
+            await self.connection.put(names.WORKERS_BUCKET, key, messages.pack_data(entry))
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), nats.RENEW)
             self._changed.clear()
@@ -161,28 +160,37 @@ class Worker:
         try:
             head = messages.decode(message.data)
             task = self._jobs.get(head.jid)
-            if head.kind == "stop" and task is not None and task.done() and not task.exception():
+            if head.kind == "stop" and task is not None and _is_ready(task):
                 job = task.result()
                 data = messages.unpack_data(job.box.open(head.box, stop_purpose(head.jid, self.site)))
                 job.stop(bool(data.get("at_once")))
         except (MessageError, PushsaltError) as exc:
             log.debug("an order is ignored: %s", exc)
 
-    async def _stop_step(self, job: JobHere) -> None:
-        """Take the step of stopping that was ordered before this worker had the job."""
+    async def _stop_steps(self) -> None:
+        """Take the steps of stopping that were ordered while this worker had no connection."""
+        for task in list(self._jobs.values()):
+            if _is_ready(task):
+                with contextlib.suppress(GivenBackError):
+                    await self.stop_step(task.result())
+
+    async def stop_step(self, job: JobHere) -> None:
+        """Take the step of stopping that was ordered before. Raises GivenBackError if the server does not tell."""
         try:
-            stored = await self._connection.get(names.STOPPED_BUCKET, f"{job.jid}.{self.site}")
+            stored = await self.connection.get(names.STOPPED_BUCKET, f"{job.jid}.{self.site}")
             if stored:
                 data = messages.unpack_data(job.box.open(stored, stop_purpose(job.jid, self.site)))
                 job.stop(bool(data.get("at_once")))
+        except nats.ServerError as exc:
+            raise GivenBackError(f"job {job.jid}: whether it was stopped is not known: {exc}") from None
         except (MessageError, PushsaltError) as exc:
-            log.warning("job %s: whether it was stopped is not known: %s", job.jid, exc)
+            log.warning("job %s: an order to stop is ignored: %s", job.jid, exc)
 
     # shards -----------------------------------------------------------------------------------------------------------
 
     async def _take_shards(self) -> None:
         """Take shards as long as there are free places for targets."""
-        pull = Pull(self._connection, names.work_stream(self.site), names.CONSUMER)
+        pull = Pull(self.connection, names.work_stream(self.site), names.CONSUMER)
         while True:
             if self.busy >= self._width:
                 await asyncio.wait(self._shards, return_when=asyncio.FIRST_COMPLETED)
@@ -197,7 +205,7 @@ class Worker:
                 await asyncio.sleep(1.0)
                 if self._folder is None:
                     with contextlib.suppress(nats.ServerError):
-                        await self._connection.setup([self.site])
+                        await self.connection.setup([self.site])
 
     async def _guarded(self, message: Any) -> None:
         """A shard from its delivery to its acknowledgement; it is delivered again after an error."""
@@ -212,7 +220,7 @@ class Worker:
             log.error("a shard is given back: %s", exc)
             log.debug("the shard", exc_info=True)
             with contextlib.suppress(Exception):
-                await message.nak(delay=_LATER)
+                await message.nak(delay=LATER)
         finally:
             alive.cancel()
 
@@ -234,12 +242,12 @@ class Worker:
         """The project that a description names. Raises PushsaltError."""
         from pushsalt.run.project import Project
 
-        if not isinstance(self._party, Keys):
+        if not isinstance(self.party, Keys):
             settings = local.settings_of(named.get("local"), self._cache_dir / "caches")
             return await asyncio.to_thread(Project.open, settings, reporter)
         from pushsalt.workers import objects
 
-        path = await objects.materialize(self._connection.nc, named, self._cache_dir / "projects", self._party)
+        path = await objects.materialize(self.connection.nc, named, self._cache_dir / "projects", self.party)
         settings = objects.settings_of(path, self._cache_dir / "caches")
         project = await asyncio.to_thread(Project.open, settings, reporter)
         objects.furnish(project, self._folder)
@@ -249,15 +257,15 @@ class Worker:
     async def job(self, description: messages.Description) -> AsyncIterator[JobHere]:
         """The job of a description, which its shards share. Raises PushsaltError if it cannot be prepared."""
         jid = description.jid
-        if jid not in self._jobs:
-            self._jobs[jid] = asyncio.create_task(self._begin(description), name=f"job {jid}")
-        self._users[jid] = self._users.get(jid, 0) + 1
-        task = self._jobs[jid]
+        task = self._jobs.get(jid)
+        if task is None or (description.resumes and _is_ready(task) and task.result().stopping.requested.is_set()):
+            task = self._jobs[jid] = asyncio.create_task(self._begin(description), name=f"job {jid}")
+        self._users[task] = self._users.get(task, 0) + 1
         try:
             yield await asyncio.shield(task)
         finally:
-            self._users[jid] -= 1
-            if not self._users[jid]:
+            self._users[task] -= 1
+            if not self._users[task]:
                 asyncio.get_running_loop().call_later(
                     0 if not task.done() or task.exception() else _LINGER, self._release, jid, task
                 )
@@ -273,7 +281,7 @@ class Worker:
             head = Head("progress", jid, self.site, worker=self.id)
             head = messages.sealed(head, messages.pack_data({"events": redactor.data(events)}), box)
             subject = names.progress_subject(self.site, jid)
-            loop.create_task(_quietly(self._connection.nc.publish(subject, messages.encode(head))))
+            loop.create_task(_quietly(self.connection.nc.publish(subject, messages.encode(head))))
 
         def tell(event: list[Any]) -> None:
             if not told:
@@ -284,16 +292,16 @@ class Worker:
         redactor = project.redactor
         job = JobHere(description, project, learnt, self._places, self._width)
         await job.prepare()
-        await self._stop_step(job)
         return job
 
     def _release(self, jid: str, task: asyncio.Task[JobHere]) -> None:
         """Close a job that has no shard here any more."""
-        if self._users.get(jid) or self._jobs.get(jid) is not task:
-            return
-        del self._jobs[jid]
-        self._users.pop(jid, None)
-        if task.done() and not task.cancelled() and not task.exception():
+        if self._users.get(task) != 0:
+            return  # it has shards again, or is closed
+        del self._users[task]
+        if self._jobs.get(jid) is task:
+            del self._jobs[jid]
+        if _is_ready(task):
             self._shards.add(closing := asyncio.ensure_future(self._closed(task.result())))
             closing.add_done_callback(self._shards.discard)
 
@@ -302,156 +310,8 @@ class Worker:
         self._projects.give_back(job.description.project, job.project, job.learnt)
 
 
-class Shard:
-    """One delivery of a shard."""
-
-    def __init__(self, worker: Worker, message: Any) -> None:
-        self._worker = worker
-        self._message = message
-        self._connection = worker._connection
-        self._deliveries = int(message.metadata.num_delivered)
-        self._head = Head("shard", "")
-        #: targets whose returns are stored, and the workers that have taken it, if it was delivered before
-        self._stored: set[str] = set()
-        self._takers: set[str] = set()
-
-    async def run(self) -> None:
-        """Run it; it is acknowledged at the end."""
-        try:
-            self._head = head = messages.decode(self._message.data)
-            if head.kind != "shard" or head.site != self._worker.site:
-                raise MessageError(f"the shard is for the site {head.site}")
-            data = self._worker._party.open(CONTROLLER, head.job, f"job {head.jid}")
-            description = messages.unpack_description(data)
-            if description.jid != head.jid:
-                raise MessageError("its description is for another job")
-            box = Box(description.key)
-            ids = messages.unpack_ids(box.open(head.box, head.purpose))
-        except NewerError as exc:
-            self._head = exc.head
-            return await self._refuse(f"{exc}: upgrade the workers of the site {self._worker.site}")
-        except (MessageError, PushsaltError) as exc:
-            if not self._head.jid:
-                log.error("a message of the site's work is dropped: %s", exc)
-                return await self._done()
-            return await self._refuse(str(exc))
-        self._worker.count(len(ids))
-        try:
-            await self._run(description, box, ids)
-        finally:
-            self._worker.count(-len(ids))
-
-    async def _run(self, description: messages.Description, box: Box, ids: list[str]) -> None:
-        """Run it. One that was delivered before runs alone among those, so that one that ends workers ends itself."""
-        if self._deliveries == 1:
-            return await self._run_now(description, box, ids, again=False)
-        async with self._worker.again:
-            await self._read_stored(set(ids))
-            log.info("job %s: shard %d is delivered again (%d)", self._head.jid, self._head.n, self._deliveries)
-            await self._run_now(description, box, ids, again=True)
-
-    async def _run_now(self, description: messages.Description, box: Box, ids: list[str], *, again: bool) -> None:
-        worker = self._worker
-        todo = [id for id in ids if id not in self._stored]
-        lost = len(self._takers - {worker.id})
-        await self._tell("taken", box)
-        if todo and lost >= DELIVERIES:
-            await self._give_up(box, todo, f"{lost} workers of the site {worker.site} were lost while they had it")
-        elif todo and again and description.kind in _ONCE:
-            await self._give_up(box, todo, "its worker was lost while it ran, and a command is not run twice")
-        elif todo:
-            try:
-                async with worker.job(description) as job:
-                    await self._run_targets(job, todo, again)
-            except PushsaltError as exc:
-                return await self._refuse(f"the project cannot be used: {exc}")
-        await self._tell("done", box)
-        await self._done()
-
-    async def _run_targets(self, job: JobHere, ids: list[str], again: bool) -> None:
-        tasks: dict[asyncio.Task[object], str] = {}
-        for id in ids:
-            task: asyncio.Task[object] = asyncio.create_task(
-                job.run(id, partial(self._store, job.box), again), name=f"target {id}"
-            )
-            tasks[task] = job.tasks[task] = id
-        try:
-            await asyncio.gather(*tasks)
-        finally:
-            for task in tasks:
-                task.cancel()
-                job.tasks.pop(task, None)
-
-    async def _give_up(self, box: Box, ids: list[str], why: str) -> None:
-        log.error("job %s: shard %d is set aside: %s", self._head.jid, self._head.n, why)
-        for id in ids:
-            error = TargetError("worker_lost", f"{id}: {why}: the outcome is unknown", LOST_HINT)
-            await self._store(box, Answer(TargetReturn(id, error.as_return(), "error", error.exit_code)))
-
-    async def _store(self, box: Box, answer: Answer) -> None:
-        """Store the return of a target."""
-        id, head = answer.result.id, self._head
-        which = messages.short(id)
-        head = Head("return", head.jid, self._worker.site, head.n, self._worker.id, version=head.version, text=which)
-        head = messages.sealed(head, messages.pack_answer(answer), box)
-        for part in messages.split(head):
-            await self._send(part, id)
-
-    async def _send(self, head: Head, id: str = "") -> None:
-        subject = names.returns_subject(self._worker.site, self._worker.id, head.jid)
-        await self._connection.store(subject, messages.encode(head), messages.message_id(head, id))
-
-    async def _tell(self, kind: str, box: Box) -> None:
-        shard = self._head  # the controller that has handed it out reads its version
-        head = Head(kind, shard.jid, self._worker.site, shard.n, self._worker.id, version=shard.version)
-        await self._send(messages.sealed(head, messages.pack_data({"deliveries": self._deliveries}), box))
-
-    async def _refuse(self, why: str) -> None:
-        """Leave the shard to another worker; after enough deliveries it is set aside."""
-        worker = self._worker
-        aside = self._deliveries > DELIVERIES
-        log.error("job %s: shard %d is %s: %s", self._head.jid, self._head.n, "set aside" if aside else "refused", why)
-        kind = "aside" if aside else "refused"
-        await self._send(Head(kind, self._head.jid, worker.site, self._head.n, worker.id, text=why[:500]))
-        if aside:
-            await self._done()
-        else:
-            await self._message.nak(delay=_LATER)
-
-    async def _done(self) -> None:
-        """Acknowledge the shard, and wait for the server's answer."""
-        for _ in range(5):
-            try:
-                await self._message.ack_sync(timeout=2)
-                return
-            except Exception as exc:  # the connection is lost, or the server does not answer
-                log.debug("a shard is not acknowledged yet: %s", exc)
-                self._message._ackd = False
-                await asyncio.sleep(1.0)
-
-    async def _read_stored(self, ids: set[str]) -> None:
-        """Read which targets of this shard have stored returns, and which workers have taken it."""
-        from pushsalt.workers.reading import read_all
-
-        wanted = {messages.short(id): id for id in ids}
-        subject = names.returns_subject(self._worker.site, "*", self._head.jid)
-        parts: dict[str, set[int]] = {}
-        async for _, data in read_all(self._connection, subject, self._worker.site):
-            with contextlib.suppress(MessageError):
-                head = messages.decode(data)
-                if head.n != self._head.n:
-                    continue
-                if head.kind == "taken":
-                    self._takers.add(head.worker)
-                elif head.kind == "return" and head.text in wanted:
-                    have = parts.setdefault(f"{head.worker} {head.text}", set())
-                    have.add(head.part)
-                    if len(have) >= head.parts:
-                        self._stored.add(wanted[head.text])
-
-
-#: What to do about a target whose worker was lost.
-LOST_HINT: Final = "look at the log of the site's workers and at the target, then run it again"
+def _is_ready(task: asyncio.Task[JobHere]) -> bool:
+    return task.done() and not task.cancelled() and not task.exception()
 
 
 def stop_purpose(jid: str, site: str) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.jobs.model import JobStart
 from pushsalt.workers import messages, names
@@ -14,6 +15,11 @@ from pushsalt.workers.parties import CONTROLLER
 if TYPE_CHECKING:
     from pushsalt.workers.connection import Connection
     from pushsalt.workers.parties import Party
+
+#: Most bytes of a worker's entry, most entries of a site that are read, and the number that are asked for at a time.
+_ENTRY: Final = 1000
+_ENTRIES: Final = 1000
+_WIDTH: Final = 100
 
 
 @dataclass(frozen=True)
@@ -52,26 +58,41 @@ async def load(connection: Connection, party: Party, jid: str) -> JobState | Non
 
 
 async def workers(connection: Connection) -> dict[str, list[dict[str, Any]]]:
-    """site -> the workers that are there now: id, version, since, busy. Raises ServerError."""
-    from pushsalt.workers.connection import explained
+    """site -> the workers that are there now: id, version, since, busy. Raises ServerError.
+
+    Entries are not sealed. One that is none, or that cannot be read, is left out: it is the server's or a site's own,
+    and jobs of other sites go on.
+    """
+    from pushsalt.workers.connection import ServerError, explained
 
     found: dict[str, list[dict[str, Any]]] = {}
-    stream = f"KV_{names.WORKERS_BUCKET}"
+    prefix = f"$KV.{names.WORKERS_BUCKET}."
     with explained("the workers are not known"):
-        info = await connection.js.stream_info(stream, subjects_filter=f"$KV.{names.WORKERS_BUCKET}.>")
-    for subject in info.state.subjects or {}:
-        site, _, worker = subject.removeprefix(f"$KV.{names.WORKERS_BUCKET}.").partition(".")
-        data = await connection.get(names.WORKERS_BUCKET, f"{site}.{worker}")
-        entry = _entry(data, worker)
-        if entry is not None and names.is_name(site):
-            found.setdefault(site, []).append(entry)
+        info = await connection.js.stream_info(f"KV_{names.WORKERS_BUCKET}", subjects_filter=f"{prefix}>")
+    keys: dict[str, list[tuple[str, str]]] = {}
+    for subject in sorted(info.state.subjects or {}):
+        site, _, worker = subject.removeprefix(prefix).partition(".")
+        if names.is_name(site) and names.is_name(worker) and len(keys.setdefault(site, [])) < _ENTRIES:
+            keys[site].append((site, worker))
+    wanted = [key for each in keys.values() for key in each]
+    for at in range(0, len(wanted), _WIDTH):
+        group = wanted[at : at + _WIDTH]
+        reads = [connection.get(names.WORKERS_BUCKET, f"{site}.{worker}") for site, worker in group]
+        for (site, worker), data in zip(group, await asyncio.gather(*reads, return_exceptions=True), strict=True):
+            entry = _entry(data, worker) if isinstance(data, bytes) else None
+            if entry is not None:
+                found.setdefault(site, []).append(entry)
+        if not connection.nc.is_connected:
+            raise ServerError("NATS: the workers are not known: the connection is lost", "check the server")
     return {site: sorted(entries, key=lambda each: str(each["id"])) for site, entries in sorted(found.items())}
 
 
-def _entry(data: bytes | None, worker: str) -> dict[str, Any] | None:
+def _entry(data: bytes, worker: str) -> dict[str, Any] | None:
     """The entry of a worker, from foreign bytes; None if it is not one."""
+    if len(data) > _ENTRY or not messages.is_small(data):
+        return None
     try:
-        found = messages.unpack_data(data or b"")
+        found = messages.unpack_data(data)
     except MessageError:
         return None
     since, busy = found.get("since"), found.get("busy")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import signal
 import time
 
 import pytest
 
-from tests.beds.nats import WorkerProcess
+from pushsalt.workers import connection, names
+from tests.beds.nats import WorkerProcess, patched
+from tests.beds.processes import wait_until
 from tests.beds.project import values
 
 pytestmark = pytest.mark.slow
@@ -115,3 +119,47 @@ def test_a_server_that_is_not_there_is_a_wrong_command(local, server):
 def test_a_worker_that_is_stopped_ends_well(local, server):
     with WorkerProcess(local, server.url) as worker:
         assert worker.stop() == 0
+
+
+def test_a_job_that_was_given_up_is_resumed(local, server, tmp_path):
+    """Without a worker at first; the second command hands out its targets again."""
+    local.argv = lambda *words: [*patched(watching_NO_WORKER=0.5, watching__WARN=0.1), *words]
+    done = local.json("run", "l1", "test.ping", "--jid-file", str(tmp_path / "jid"))
+    assert done.error("l1")["kind"] == "no_worker"
+    del local.argv
+    with WorkerProcess(local, server.url):
+        done = local.json("jobs", "resume", (tmp_path / "jid").read_text().strip(), timeout=60)
+        assert done.data == {"l1": True}, done.err
+
+
+def test_a_job_that_was_stopped_is_resumed(local, server, tmp_path):
+    """Its order to stop does not stop what the second command does."""
+    path = tmp_path / "jid"
+    first = local.start("run", "l1", "test.ping", "--jid-file", str(path))
+    wait_until(lambda: path.exists() and path.read_text().strip())
+    wait_until(lambda: state_of(server.url, f"PUSHSALT_WORK_{names.DEFAULT_SITE}"))
+    first.send_signal(signal.SIGINT)
+    assert local.finish(first).code == 130
+    stopped = f"KV_{names.STOPPED_BUCKET}"
+    assert state_of(server.url, stopped)
+    second = local.start("jobs", "resume", "--out", "json", path.read_text().strip())
+    wait_until(lambda: not state_of(server.url, stopped))
+    with WorkerProcess(local, server.url):
+        done = local.finish(second)
+    assert done.data == {"l1": True}, done.err
+
+
+def state_of(url: str, stream: str) -> int:
+    """The number of messages of a stream; 0 if it is not there."""
+
+    async def work() -> int:
+        made = await connection.connect(url)
+        try:
+            with connection.explained("the stream"):
+                return int((await made.js.stream_info(stream)).state.messages)
+        except connection.MissingError:
+            return 0
+        finally:
+            await made.close()
+
+    return asyncio.run(work())

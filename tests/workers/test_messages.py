@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from pushsalt.job import JobOptions
 from pushsalt.model import Explained, TargetReturn
 from pushsalt.workers import messages
 from pushsalt.workers.messages import Answer, Description, Head, MessageError, NewerError
+from pushsalt.workers.parties import Box
 from thin import wire
 
 JID = "20261126101500000000"
@@ -99,8 +102,43 @@ def test_a_description_of_an_unknown_kind_is_refused():
 
 
 def test_a_large_box_is_split_and_joined():
-    head = Head("return", JID, "a", 1, "w", box=bytes(2 * messages.PART + 5))
-    parts = messages.split(head)
+    head, box, data = Head("return", JID, "a", 1, "w"), Box(), bytes(2 * messages.PART + 5)
+    parts = messages.split(head, data, box)
     assert [(each.part, each.parts) for each in parts] == [(0, 3), (1, 3), (2, 3)]
-    assert b"".join(each.box for each in parts) == head.box
+    joining = messages.Parts()
+    assert [joining.joined(each, box.open(each.box, each.purpose)) for each in parts] == [None, None, data]
     assert all(len(messages.encode(each)) < messages.LIMIT for each in parts)
+
+
+def test_parts_that_wait_for_others_are_limited():
+    joining = messages.Parts(room=10)
+    first, second = (Head("return", JID, "a", n, "w", parts=2) for n in (1, 2))
+    assert joining.joined(first, b"12345678") is None
+    with pytest.raises(MessageError, match="too many returns wait"):
+        joining.joined(second, b"12345678")
+    assert joining.joined(replace(first, part=1), b"9") == b"123456789"
+    assert joining.joined(second, b"12345678") is None
+
+
+def test_a_return_that_takes_much_memory_is_refused():
+    """A few hundred kilobytes of the network would otherwise be gigabytes of empty maps."""
+    data = messages.pack_answer(Answer(TargetReturn("a", [{}] * 3_000_000)))
+    assert len(data) < 100_000
+    with pytest.raises(MessageError, match="more than 1000000 values"):
+        messages.unpack_answer(data)
+
+
+def test_a_return_as_large_as_a_session_allows_comes_back():
+    result = TargetReturn("a", [[n] for n in range(120_000)])
+    assert messages.unpack_answer(messages.pack_answer(Answer(result))).result == result
+
+
+@pytest.mark.parametrize("ret", [[], "text", None, {1: {}}])
+def test_states_without_a_mapping_of_tags_are_refused(ret):
+    with pytest.raises(MessageError, match="no returns of states"):
+        messages.unpack_answer(messages.pack_answer(Answer(TargetReturn("a", ret, shape="states"))))
+
+
+def test_the_value_of_a_disabled_highstate_comes_back():
+    result = TargetReturn("a", {"name": "disabled", "result": "False"}, shape="states")
+    assert messages.unpack_answer(messages.pack_answer(Answer(result))).result == result

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
+import zlib
 
 import pytest
 
+from pushsalt.planning import agefile
 from pushsalt.workers import names, objects, setup
 from pushsalt.workers.objects import StoreError
 from pushsalt.workers.seal import NotAuthentic, controller_keys, site_keys
 from pushsalt.workers.trust import connect_options
 from tests.beds import natsserver
 from tests.beds.natsserver import NatsServer
+from thin import wire
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(natsserver.missing()), reason=natsserver.missing())]
 
@@ -150,6 +153,26 @@ async def test_objects_that_others_stored_are_refused(bed):
         with pytest.raises(NotAuthentic):
             await bed.materialize(found.of("a"))
     await nc.close()
+
+
+async def test_another_list_of_pieces_is_refused_before_it_is_unpacked(bed):
+    """Pieces are not signed: the server's owner can make some with the site's public key."""
+    found, _ = await bed.upload("a")
+    generation, name, _ = found.of("a")["objects"].split(".")
+    controller = controller_keys(bed.site.folder / "workers")
+    nc = await connect(bed.server, bed.path / "worker-a")
+    keys = site_keys(bed.path / "worker-a")
+    reader = objects._Reader(nc, "a", generation, keys)
+    opened = keys.open("controller", await reader.get(name), "project")
+    [piece, *_] = wire.unpack(zlib.decompress(opened))["index"]
+    await nc.close()
+    nc = await connect(bed.server, bed.site.folder / "workers")
+    bomb = b"\x81\xa1a\xdd" + (400_000).to_bytes(4, "big") + b"\x80" * 400_000
+    data = agefile.encrypt(zlib.compress(bomb), [controller.peer("a").seal])
+    await nc.jetstream().publish(f"$KV.{names.objects_bucket('a')}.{generation}.{piece}", data)
+    await nc.close()
+    with pytest.raises(NotAuthentic, match="was altered"):
+        await bed.materialize(found.of("a"))
 
 
 async def test_pieces_of_older_generations_are_removed(bed, monkeypatch):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 
 import pytest
 
 from pushsalt.errors import UsageError
-from pushsalt.workers import setup
+from pushsalt.workers import connection, setup
 from pushsalt.workers.trust import connect_options
 
 
@@ -65,3 +66,26 @@ def test_credentials_that_others_can_read_are_refused(folder):
     (folder / "site.creds").chmod(0o640)
     with pytest.raises(UsageError, match=r"site.creds is not used"):
         connect_options("nats://127.0.0.1", folder)
+
+
+async def test_servers_that_a_server_announces_are_not_used():
+    """``_process_info`` of nats-py adds them, also later, to those with which it connects again."""
+    info = b'{"server_id":"x","version":"2.10.0","max_payload":1048576,"headers":true}'
+    later = info[:-1] + b',"connect_urls":["192.0.2.1:4222"]}'
+
+    async def serve(reader, writer):
+        writer.write(b"INFO " + later + b"\r\n")
+        while line := await reader.readline():
+            if line.startswith(b"PING"):
+                writer.write(b"PONG\r\nINFO " + later + b"\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    found = await connection.connect(f"nats://127.0.0.1:{port}")
+    await found.nc.flush()
+    await found.nc.flush()
+    others = [each.netloc for each in (*found.nc.discovered_servers, *found.nc.servers)]
+    await found.close()
+    server.close()
+    assert others == [f"127.0.0.1:{port}"]

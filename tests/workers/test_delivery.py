@@ -1,0 +1,180 @@
+"""Deliveries of shards to a worker: again, after a stop, of work that is old."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from pushsalt.jobs.jid import new_jid
+from pushsalt.workers import connection, jobhere, messages, names
+from pushsalt.workers.connection import Pull
+from pushsalt.workers.delivery import GivenBackError, Shard
+from pushsalt.workers.jobhere import JobHere
+from pushsalt.workers.messages import Answer, Description, Head
+from pushsalt.workers.parties import Box
+from pushsalt.workers.reading import read_all
+from pushsalt.workers.service import Worker, stop_purpose
+
+KEY = b"k" * 32
+
+
+def described(jid: str, resumes: bool = False) -> Description:
+    return Description(jid, "raw", "true", [], {}, {}, {}, KEY, resumes)
+
+
+def job_here(jid: str) -> JobHere:
+    return JobHere(described(jid), None, None, asyncio.Semaphore(1), 1)  # type: ignore[arg-type]
+
+
+class Bed:
+    """A worker of the site a that takes nothing by itself."""
+
+    def __init__(self, worker: Worker, made: connection.Connection) -> None:
+        self.worker, self.connection = worker, made
+        worker.connection = made
+        self._pull = Pull(made, names.work_stream("a"), names.CONSUMER)
+
+    async def queue(self, jid: str) -> None:
+        head = Head("shard", jid, "a", 1)
+        job = self.worker.party.seal("a", messages.pack_description(described(jid)), f"job {jid}")
+        head = messages.sealed(Head("shard", jid, "a", 1, job=job), messages.pack_ids(["t"]), Box(KEY))
+        await self.connection.store(names.work_subject("a"), messages.encode(head))
+
+    async def taken_by(self, worker: str, jid: str) -> None:
+        head = messages.sealed(Head("taken", jid, "a", 1, worker), messages.pack_data({}), Box(KEY))
+        await self.connection.store(names.returns_subject("a", worker, jid), messages.encode(head))
+
+    async def delivered(self, *, again: bool = False) -> Shard:
+        for _ in range(2 if again else 1):
+            (message,) = [each async for each in self._pull.messages(1)]
+            if again:
+                await message.nak()
+                again = False
+        return Shard(self.worker, message)
+
+    async def stored(self, jid: str) -> list[tuple[str, str]]:
+        """Kinds and workers of what is stored about the job."""
+        found = [each async for each in read_all(self.connection, names.returns_subject("a", "*", jid))]
+        heads = [messages.decode(data) for _, data in found]
+        return [(each.kind, each.worker) for each in heads]
+
+    async def queued(self) -> int:
+        return int((await self.connection.js.stream_info(names.work_stream("a"))).state.messages)
+
+
+@pytest.fixture
+def within(server, tmp_path) -> Callable[[Callable[[Bed], Awaitable[None]]], None]:
+    def run(test: Callable[[Bed], Awaitable[None]]) -> None:
+        async def work() -> None:
+            made = await connection.connect(server.url)
+            try:
+                await made.setup(["a"])
+                await test(Bed(Worker("a", server.url, tmp_path, id="w1"), made))
+            finally:
+                await made.close()
+
+        asyncio.run(work())
+
+    return run
+
+
+@pytest.mark.slow
+def test_a_command_that_no_worker_has_taken_runs_at_a_second_delivery(within):
+    """It cannot run here without a project: a refusal, which another worker may use, instead of a lost target."""
+
+    async def test(bed: Bed) -> None:
+        jid = new_jid()
+        await bed.queue(jid)
+        await (await bed.delivered(again=True)).run()
+        assert await bed.stored(jid) == [("taken", "w1"), ("refused", "w1")]
+
+    within(test)
+
+
+@pytest.mark.slow
+def test_a_shard_that_was_finished_here_is_only_acknowledged(within):
+    async def test(bed: Bed) -> None:
+        jid = new_jid()
+        await bed.queue(jid)
+        await bed.taken_by("w0", jid)
+        await (await bed.delivered(again=True)).run()
+        stored = [("taken", "w0"), ("taken", "w1"), ("return", "w1"), ("done", "w1")]
+        assert await bed.stored(jid) == stored
+        await bed.queue(jid)
+        await (await bed.delivered()).run()
+        assert await bed.stored(jid) == stored and await bed.queued() == 0
+
+    within(test)
+
+
+@pytest.mark.slow
+def test_work_that_is_older_than_it_is_kept_is_refused(within):
+    async def test(bed: Bed) -> None:
+        jid = "20200101000000000000"
+        await bed.queue(jid)
+        await (await bed.delivered()).run()
+        assert await bed.stored(jid) == [("refused", "w1")]
+
+    within(test)
+
+
+@pytest.mark.slow
+def test_an_order_to_stop_is_read_or_the_shard_is_given_back(within):
+    async def test(bed: Bed) -> None:
+        job = job_here(new_jid())
+        await bed.worker.stop_step(job)
+        assert not job.stopping.requested.is_set()
+        order = Box(KEY).seal(messages.pack_data({"at_once": False}), stop_purpose(job.jid, "a"))
+        await bed.connection.put(names.STOPPED_BUCKET, f"{job.jid}.a", order)
+        await bed.worker.stop_step(job)
+        assert job.stopping.requested.is_set()
+        await bed.connection.js.delete_stream(f"KV_{names.STOPPED_BUCKET}")
+        with pytest.raises(GivenBackError, match="whether it was stopped is not known"):
+            await bed.worker.stop_step(job)
+
+    within(test)
+
+
+def test_a_resumed_shard_does_not_join_a_job_that_was_stopped(tmp_path, monkeypatch):
+    async def test() -> None:
+        worker = Worker("a", "nats://127.0.0.1", tmp_path)
+        jid = new_jid()
+
+        async def begin(description: Description) -> JobHere:
+            return job_here(jid)
+
+        monkeypatch.setattr(worker, "_begin", begin)
+        async with worker.job(described(jid)) as first:
+            async with worker.job(described(jid, resumes=True)) as second:
+                assert second is first
+            first.stop(at_once=False)
+            async with worker.job(described(jid)) as second:
+                assert second is first
+            async with worker.job(described(jid, resumes=True)) as second:
+                assert second is not first and not second.stopping.requested.is_set()
+
+    asyncio.run(test())
+
+
+def test_a_target_does_not_begin_if_its_return_is_stored_meanwhile(monkeypatch):
+    began: list[str] = []
+    kept: list[Answer] = []
+
+    async def run(runner: object, id: str) -> None:
+        began.append(id)
+
+    async def store(answer: Answer) -> None:
+        kept.append(answer)
+
+    async def is_stored(id: str) -> bool:
+        return True
+
+    monkeypatch.setattr(jobhere, "run", run)
+
+    async def test() -> None:
+        await job_here(new_jid()).run("t", store, True, is_stored)
+
+    asyncio.run(test())
+    assert not began and not kept
