@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-_KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "USER", "LOGNAME")
+#: variables of this process that commands have, too; those of coverage let it measure them
+_KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "USER", "LOGNAME", "COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START")
 
 
 @dataclass
