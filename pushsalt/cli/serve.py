@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 
 import typer
 
@@ -12,6 +10,7 @@ from pushsalt.cli.app import Command
 from pushsalt.cli.opt import Opt
 from pushsalt.cli.options import GLOBAL, SERVICE, Given, takes
 from pushsalt.cli.stdio import TERMINAL
+from pushsalt.cli.twosignals import heed
 from pushsalt.errors import EXIT_OK, CommandError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -61,19 +60,6 @@ async def _serve(given: Given) -> int:
     tokens = Tokens(config.cache_dir)
     service = Service(client, given.job(level), wanted, known, tokens, open_journal(client.project))
     stopped = asyncio.Event()
-    _heed_signals(stopped)
+    heed(stopped)
     await server.serve(service, stopped, lambda url: TERMINAL.get().stdout.write(f"serving at {url}\n"))
     return EXIT_OK
-
-
-def _heed_signals(stopped: asyncio.Event) -> None:
-    """The first signal stops listening and lets what is under way end; a second one ends the process."""
-    loop = asyncio.get_running_loop()
-
-    def stop() -> None:
-        if stopped.is_set():
-            os._exit(EXIT_OK)
-        stopped.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, stop)

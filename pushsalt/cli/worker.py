@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shlex
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +14,7 @@ from pushsalt.cli.app import Actions, Command
 from pushsalt.cli.opt import Opt, whole
 from pushsalt.cli.options import GLOBAL, LIMITS, OUTPUT, Given, takes
 from pushsalt.cli.stdio import TERMINAL
+from pushsalt.cli.twosignals import heed
 from pushsalt.cli.workerinit import register
 from pushsalt.errors import EXIT_OK, UsageError
 
@@ -84,7 +83,7 @@ async def _work(given: Given) -> int:
     width = whole("--concurrency", given.concurrency) or DEFAULT_CONCURRENCY
     one = Worker(site, url, config.cache_dir / "worker" / site, folder=folder, width=width)
     stopped = asyncio.Event()
-    _heed_signals(stopped)
+    heed(stopped)
     out = TERMINAL.get().stdout
     await one.run(stopped, lambda: out.write(f"worker {one.id} of the site {site} is ready\n"))
     return EXIT_OK
@@ -95,19 +94,6 @@ def _config(given: Given) -> Config:
 
     settings = given.settings()
     return load_config(settings.config, cli=CliOverrides(cache_dir=settings.cache_dir))
-
-
-def _heed_signals(stopped: asyncio.Event) -> None:
-    """The first signal lets what is in hand end; a second one ends the process, and another worker continues."""
-    loop = asyncio.get_running_loop()
-
-    def stop() -> None:
-        if stopped.is_set():
-            os._exit(EXIT_OK)
-        stopped.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, stop)
 
 
 @app.command("status", cls=Command)

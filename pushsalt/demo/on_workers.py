@@ -53,7 +53,7 @@ class Worker:
             self.process = tour.start(words, stdout=subprocess.PIPE, stderr=stream)
 
     def wait(self) -> None:
-        """Wait until it is ready. Raises CommandError with its log."""
+        """Wait until the worker is ready. Raises CommandError with its log."""
         assert self.process.stdout is not None
         timer = threading.Timer(_PATIENCE, self.process.kill)
         timer.start()
