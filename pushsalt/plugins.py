@@ -241,18 +241,29 @@ def mentioned(*groups: str) -> bool:
     """Whether an installed distribution may have entry points of this group; ten times as fast as
     importlib.metadata.
     """
-    found = _groups(tuple(sys.path))
+    found = _groups(tuple((folder, _changed(folder)) for folder in sys.path))
     return found is None or not found.isdisjoint(groups)
 
 
 _GROUP: Final = re.compile(rb"^\s*\[\s*([\w.]+)\s*\]", re.MULTILINE)
 
 
+def _changed(folder: str) -> int:
+    """The time of the last change of a folder, in nanoseconds: a distribution was installed or removed then."""
+    try:
+        return os.stat(folder or ".").st_mtime_ns  # noqa: PTH116 - half the time
+    except OSError:
+        return 0
+
+
 @cache
-def _groups(places: tuple[str, ...]) -> frozenset[str] | None:
-    """All groups of entry points, read once for all kinds; None if only importlib.metadata can read them."""
+def _groups(places: tuple[tuple[str, int], ...]) -> frozenset[str] | None:
+    """All groups of entry points, read once for all kinds; None if only importlib.metadata can read them.
+
+    ``places``: folders, and the times of their last changes.
+    """
     found: set[str] = set()
-    for folder in places:
+    for folder, _ in places:
         try:
             names = os.listdir(folder or ".")  # noqa: PTH208 - half the time
         except NotADirectoryError:  # a zip

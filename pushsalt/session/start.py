@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from pushsalt.model import Blob, Target
-from pushsalt.options import TARGET_DEFAULTS
+from pushsalt.options import TARGET_DEFAULTS, UNSET
 
 if TYPE_CHECKING:
     from pushsalt.bundle.runtime import Runtime
@@ -95,16 +95,17 @@ def _own(opts: Mapping[str, Any]) -> dict[str, Any] | None:
     """The options that differ from their defaults, which the target has; None if one of these is missing."""
     if not TARGET_DEFAULTS.keys() <= opts.keys():
         return None
-    return {
-        name: value
-        for name, value in opts.items()
-        if name not in TARGET_DEFAULTS or not _are_same(value, TARGET_DEFAULTS[name])
-    }
+    own = {}
+    for name, value in opts.items():
+        default = TARGET_DEFAULTS.get(name, UNSET)
+        if value is not default and not _are_same(value, default):
+            own[name] = value
+    return own
 
 
 def _are_same(value: Any, other: Any) -> bool:
     """Whether two values are equal; 1 and True are not."""
-    return value is other or (type(value) is type(other) and value == other and repr(value) == repr(other))
+    return type(value) is type(other) and value == other and repr(value) == repr(other)
 
 
 def channels_of(
