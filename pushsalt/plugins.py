@@ -241,8 +241,11 @@ def mentioned(*groups: str) -> bool:
     """Whether an installed distribution may have entry points of this group; ten times as fast as
     importlib.metadata.
     """
-    found = _groups(tuple((folder, _changed(folder)) for folder in sys.path))
-    return found is None or not found.isdisjoint(groups)
+    for folder in dict.fromkeys(sys.path):
+        found = _groups(folder, _changed(folder))
+        if found is None or not found.isdisjoint(groups):
+            return True
+    return False
 
 
 _GROUP: Final = re.compile(rb"^\s*\[\s*([\w.]+)\s*\]", re.MULTILINE)
@@ -257,26 +260,25 @@ def _changed(folder: str) -> int:
 
 
 @cache
-def _groups(places: tuple[tuple[str, int], ...]) -> frozenset[str] | None:
-    """All groups of entry points, read once for all kinds; None if only importlib.metadata can read them.
+def _groups(folder: str, changed: int) -> frozenset[str] | None:
+    """All groups of entry points in a folder, read once; None if only importlib.metadata can read them.
 
-    ``places``: folders, and the times of their last changes.
+    ``changed``: the time of its last change.
     """
     found: set[str] = set()
-    for folder, _ in places:
-        try:
-            names = os.listdir(folder or ".")  # noqa: PTH208 - half the time
-        except NotADirectoryError:  # a zip
-            return None
-        except OSError:
-            continue
-        for name in names:
-            if name.endswith((".dist-info", ".egg-info")):
-                try:
-                    text = regular.read_bytes(Path(folder, name, "entry_points.txt"))
-                except OSError:
-                    continue
-                found.update(group.decode() for group in _GROUP.findall(text))
+    try:
+        names = os.listdir(folder or ".")  # noqa: PTH208 - half the time
+    except NotADirectoryError:  # a zip
+        return None
+    except OSError:
+        return frozenset()
+    for name in names:
+        if name.endswith((".dist-info", ".egg-info")):
+            try:
+                text = regular.read_bytes(Path(folder, name, "entry_points.txt"))
+            except OSError:
+                continue
+            found.update(group.decode() for group in _GROUP.findall(text))
     return frozenset(found)
 
 
