@@ -66,11 +66,11 @@ _SIZE: Final = re.compile(r"(\d+)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
 
 def _bytes(value: Any) -> int | None:
     """A number of bytes: ``1073741824``, ``1GiB``, ``500 MB``; None for any other value, and for an empty one."""
-    found = _SIZE.fullmatch(str(value).strip())
-    if found is None or not int(found[1]):
+    match = _SIZE.fullmatch(str(value).strip())
+    if match is None or not int(match[1]):
         return None
-    power = "bkmgt".index((found[2] or "b").lower())
-    return int(found[1]) * int((1024 if found[3] or not found[2] else 1000) ** power)
+    power = "bkmgt".index((match[2] or "b").lower())
+    return int(match[1]) * int((1024 if match[3] or not match[2] else 1000) ** power)
 
 
 def _number(value: Any) -> int | float | None:

@@ -194,7 +194,7 @@ class Redactor:
                 for value in pillar:
                     yield from self._secrets(value)
             case str() if IN_KEYS in pillar:
-                yield from (found[0] for found in KEY.finditer(pillar))
+                yield from (match[0] for match in KEY.finditer(pillar))
             case str() if "://" in pillar:
                 for login in _LOGIN.finditer(pillar):
                     yield from (login[2], unquote(login[2]))
@@ -296,10 +296,10 @@ class Redactor:
         if not isinstance(value, str) or IN_KEYS not in value:
             return self._data(value)
         parts, at = [], 0
-        for found in KEY.finditer(value):
-            body = found[0] if self._by_value(found[0], self._forms) == found[0] else self.text(found[0])
-            parts += [self.text(value[at : found.start()]), body]
-            at = found.end()
+        for match in KEY.finditer(value):
+            body = match[0] if self._by_value(match[0], self._forms) == match[0] else self.text(match[0])
+            parts += [self.text(value[at : match.start()]), body]
+            at = match.end()
         return "".join((*parts, self.text(value[at:])))
 
     def _data(self, value: Any) -> Any:

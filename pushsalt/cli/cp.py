@@ -89,9 +89,9 @@ def split(word: str) -> tuple[str, str] | None:
     """
     if word.startswith(("/", "./", "../", "~")) or word in (".", ".."):
         return None
-    found = re.search(r":(?=[/~])", word)
-    if found is not None and found.start():
-        return word[: found.start()], word[found.end() :]
+    match = re.search(r":(?=[/~])", word)
+    if match is not None and match.start():
+        return word[: match.start()], word[match.end() :]
     target, colon, path = word.rpartition(":")
     if not colon or not target or "/" in target:
         return None

@@ -127,10 +127,10 @@ def seconds(text: str | None) -> float | None:
     """``90``, ``90s``, ``30m``, ``2h``, ``7d``. Raises UsageError."""
     if text is None:
         return None
-    found = re.fullmatch(r"\s*(\d{1,9})\s*([smhd]?)\s*", text)
-    if not found:
+    match = re.fullmatch(r"\s*(\d{1,9})\s*([smhd]?)\s*", text)
+    if not match:
         raise UsageError(f"--max-age: {text!r} is not a duration", hint="for example --max-age 2h, 30m or 7d")
-    return float(int(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2]])
+    return float(int(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[match[2]])
 
 
 def apply(given: Given, path: str, sls: Sequence[str]) -> int:

@@ -217,8 +217,8 @@ class Mirror:
             argv = git_argv("ls-remote", "--symref", "--", remote.address.url, "HEAD", config=way.config)
             done = run(argv, env=way.env, silence=self._silence, pass_fds=way.pass_fds, running=self._running)
         check(done, self.remote.address, UnreachableError)
-        found = re.match(rb"ref: refs/heads/(\S+)\tHEAD", done.out)
-        branch = found[1].decode("utf-8", "replace") if found else ""
+        match = re.match(rb"ref: refs/heads/(\S+)\tHEAD", done.out)
+        branch = match[1].decode("utf-8", "replace") if match else ""
         return branch if is_ref(branch) else None
 
     def deepen(self, commit: str, depth: int) -> None:

@@ -154,8 +154,8 @@ def _version(git: str, changed: int) -> str:
         )
     except (OSError, subprocess.SubprocessError):
         return ""
-    found = re.match(r"git version (\S+)", done.stdout.decode("utf-8", "replace"))
-    return found[1] if found else ""
+    match = re.match(r"git version (\S+)", done.stdout.decode("utf-8", "replace"))
+    return match[1] if match else ""
 
 
 class Running:

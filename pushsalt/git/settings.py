@@ -355,9 +355,9 @@ def _renderers(value: Any, label: str) -> frozenset[str] | None:
 
 def _refspec(spec: str, label: str) -> str:
     """A refspec to fetch below ``refs/``; forced (``+``), because remote branches may be rewritten."""
-    found = _REFSPEC.fullmatch(spec)
-    source, target = (found["from"], found["to"]) if found else ("", "")
-    if not found or not all(is_ref(part.replace("*", "x", 1)) for part in (source, target)):
+    match = _REFSPEC.fullmatch(spec)
+    source, target = (match["from"], match["to"]) if match else ("", "")
+    if not match or not all(is_ref(part.replace("*", "x", 1)) for part in (source, target)):
         text = f"{label}: {spec!r} is not a refspec that can be fetched"
         raise ConfigError(text, hint=f"for example {REFSPECS[0]}")
     return f"+{source}:{target}"

@@ -137,9 +137,9 @@ def parse_ini(source: Source, base: Layer, warnings: list[str]) -> list[Host]:
         where = Position(str(path), number)
         if not line or line.startswith(("#", ";")):
             continue
-        found = _SECTION.match(line)
-        if found is not None:
-            section, kind = found["name"].strip(), found["kind"] or ""
+        match = _SECTION.match(line)
+        if match is not None:
+            section, kind = match["name"].strip(), match["kind"] or ""
             if kind not in ("", "vars", "children"):
                 raise InventoryError(f"there is no section [{section}:{kind}]", "vars or children", where)
             groups.setdefault(section, Group(section))

@@ -117,14 +117,14 @@ class References:
         pieces: list[str] = []
         kind: type[str] = str
         size, end = 1, 0
-        for found in _REFERENCE.finditer(text):
-            value, _ = self._named(found[1])
+        for match in _REFERENCE.finditer(text):
+            value, _ = self._named(match[1])
             if isinstance(value, dict | list) or value is None:
                 raise _NotPlain
             kind = Unsafe if isinstance(value, Unsafe) else kind
-            pieces += [text[end : found.start()], str(value)]
+            pieces += [text[end : match.start()], str(value)]
             size = _sum((size, len(pieces[-2]), len(pieces[-1])))
-            end = found.end()
+            end = match.end()
             if _JINJA.search(pieces[-2]):
                 raise _NotPlain
         if _JINJA.search(text, end):

@@ -88,9 +88,9 @@ def host_problem(text: str) -> str | None:
 def alias_problem(text: str) -> str | None:
     """Check a name that is looked up in ssh_config, where it may be an alias."""
     problem = _common(text)
-    found = _SHELL.search(text)
-    if problem is None and found:
-        problem = f"has {found[0]} in it, which a shell reads: {_said(text)}"
+    match = _SHELL.search(text)
+    if problem is None and match:
+        problem = f"has {match[0]} in it, which a shell reads: {_said(text)}"
     return problem
 
 
@@ -148,8 +148,8 @@ def command_problem(text: str) -> str | None:
         return "has a control character, a line break or another one that cannot be shown in it"
     if text.startswith("-"):
         return "begins with '-', which reads as an option"
-    found = _SHELL.search(text)
-    return f"has {found[0]} in it, which a shell reads: {_said(text)}" if found else None
+    match = _SHELL.search(text)
+    return f"has {match[0]} in it, which a shell reads: {_said(text)}" if match else None
 
 
 #: option of ssh_config -> the check of its value, if it is stricter than ``CONTROL``

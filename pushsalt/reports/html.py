@@ -115,9 +115,9 @@ def _states(ret: Mapping[str, Any]) -> Iterator[Row]:
         outcome = {"same": "unchanged", "pending": "changed"}.get(one.outcome, one.outcome)
         word = {"same": "unchanged", "pending": "would change"}.get(one.outcome, one.outcome)
         because: list[str] = []
-        found = _REQUISITES.search(one.comment)
-        if found:  # the comment names SLS and id of the requisites that failed
-            named = {name.strip() for name in found[1].split(",")}
+        match = _REQUISITES.search(one.comment)
+        if match:  # the comment names SLS and id of the requisites that failed
+            named = {name.strip() for name in match[1].split(",")}
             because = [_key(other) for other in results if f"{other.sls}.{other.id}" in named]
             outcome, word = "skipped", "not run"
         elif ran is False:

@@ -148,15 +148,15 @@ class _Config(SSHClientConfig):
         self._depth -= 1
 
     def _read(self, line: str) -> None:
-        found = _LINE.match(line)
-        name = found["word"].lower() if found else ""
-        if found is None or name not in self._handlers or (not self._matching and name not in self._conditionals):
+        match = _LINE.match(line)
+        name = match["word"].lower() if match else ""
+        if match is None or name not in self._handlers or (not self._matching and name not in self._conditionals):
             return
         if name in _WHOLE:
-            args = [found["rest"]] if found["rest"] else []
+            args = [match["rest"]] if match["rest"] else []
         else:
             try:
-                args = shlex.split(found["rest"])
+                args = shlex.split(match["rest"])
                 if name in _OF_ENVIRONMENT:
                     args = [re.sub(r"\$\{(.*?)\}", self._variable, arg) for arg in args]
             except (ValueError, ConfigParseError) as exc:

@@ -165,6 +165,6 @@ def _chain(exc: BaseException, lookup: _Lookup) -> list[Origin]:
 
 def _line_of(exc: BaseException, source: str) -> int:
     """The line of an undefined name, which Mako does not report since it looks up all names at the start."""
-    found = re.match(r"'(\w+)' is not defined", str(exc))
-    used = re.search(rf"\b{found.group(1)}\b", source) if found else None
+    match = re.match(r"'(\w+)' is not defined", str(exc))
+    used = re.search(rf"\b{match.group(1)}\b", source) if match else None
     return source.count("\n", 0, used.start()) + 1 if used else 1

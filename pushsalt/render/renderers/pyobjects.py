@@ -277,10 +277,10 @@ class _Run:
 
     def _without_import(self, line: str, number: int, path: str, names: dict[str, Any], depth: int) -> str:
         """The line unchanged; an import from the tree is executed here and replaced by ``pass``."""
-        found = _IMPORT.match(line)
-        if found is None:
+        match = _IMPORT.match(line)
+        if match is None:
             return line
-        url = str(found["source"] or found["all"]).strip()
+        url = str(match["source"] or match["all"]).strip()
         place = Origin(path, number, self._sources[path])
         if depth >= MAX_DEPTH:
             raise SourceError(f"more than {MAX_DEPTH} files import each other", [place])
@@ -293,15 +293,15 @@ class _Run:
             self.execute(source_text(file, "pyobjects"), file.path, imported, depth + 1)
         except SourceError as exc:
             raise SourceError(exc.problem, [*exc.chain, place], exc.hint) from None
-        if found["names"] is None:
+        if match["names"] is None:
             names[PurePosixPath(url).stem] = SimpleNamespace(**imported)
         else:
-            for entry in found["names"].split(","):
+            for entry in match["names"].split(","):
                 name, _, alias = (part.strip() for part in entry.strip().partition(" as "))
                 if name not in imported:
                     raise SourceError(f"'{name}' was not found in '{url}'", [place])
                 names[alias or name] = imported[name]
-        return f"{found[1]}pass"
+        return f"{match[1]}pass"
 
 
 def _used(code: CodeType) -> Iterator[str]:

@@ -276,8 +276,8 @@ def _remember(data: Mapping[str, Any], stored: dict[str, Values], memory: Memory
 
 def config_part(text: str, marker: str = END_MARKER) -> str | None:
     """The text before the line that ends the configuration; None without such a line."""
-    found = re.search(marker, text)
-    return text[: found.start()] if found else None
+    match = re.search(marker, text)
+    return text[: match.start()] if match else None
 
 
 USAGE: Final = "#!stateconf [-GoSp] [<data renderer> [options] . <template renderer> [options]]"
