@@ -85,13 +85,13 @@ def _folders(option: Option, dirs: Any, where: Position, folder: Path) -> list[s
     if dirs is None:
         return []
     items = dirs if isinstance(dirs, list) else [dirs]
-    found: list[str] = []
+    paths: list[str] = []
     for item in items:
         if not isinstance(item, str) or not item:
             raise ConfigError(f"`{option.name}` has an entry that is not a path", hint=option.doc, where=where)
         path = absolute(folder, item)
-        found += [str(each) for each in expand(path) or [path]]
-    return found
+        paths += [str(each) for each in expand(path) or [path]]
+    return paths
 
 
 def expand(pattern: Path) -> list[Path]:

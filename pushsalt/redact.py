@@ -176,11 +176,11 @@ class Redactor:
 
     def secrets_of(self, pillar: Any) -> list[str]:
         """The secrets that ``add_pillar`` adds."""
-        found = list(self._secrets(pillar))
-        if any(map(is_name, found)):
+        secrets = list(self._secrets(pillar))
+        if any(map(is_name, secrets)):
             names = set(_names(pillar))
-            found = [text for text in found if text not in names]
-        return found
+            secrets = [text for text in secrets if text not in names]
+        return secrets
 
     def _secrets(self, pillar: Any) -> Iterator[str]:
         match pillar:
@@ -236,8 +236,8 @@ class Redactor:
             plain = ""
             with contextlib.suppress(ValueError):  # in a diff, with its signs
                 plain = base64.b64decode(joined[: len(joined) // 4 * 4]).decode("utf-8", "replace")
-            found = len(lines) > 1 and self._by_value(joined, self._forms) != joined
-            if found or (depth and self._encoded(plain, depth - 1) != plain):
+            is_secret = len(lines) > 1 and self._by_value(joined, self._forms) != joined
+            if is_secret or (depth and self._encoded(plain, depth - 1) != plain):
                 return "\n".join((line[:1] if line[:1] in "+-" else "") + MASK for line in lines)
         return block
 
@@ -267,8 +267,8 @@ class Redactor:
                 if match is None:
                     break
                 at = match.start()
-            found = forms.get(text[at : at + SHORTEST])
-            length = found.match(text, at) if found else 0
+            candidates = forms.get(text[at : at + SHORTEST])
+            length = candidates.match(text, at) if candidates else 0
             if not length:
                 at += 1
                 continue

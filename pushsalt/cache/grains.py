@@ -75,13 +75,13 @@ class GrainBank(Bank):
                 return None
 
         if len(entries) <= _WRITERS:
-            found = {key: stage(key) for key in entries}
+            staged = {key: stage(key) for key in entries}
         else:
             from concurrent.futures import ThreadPoolExecutor
 
             with ThreadPoolExecutor(_WRITERS) as pool:
-                found = dict(zip(entries, pool.map(stage, entries), strict=True))
-        return {key: one for key, one in found.items() if one is not None}
+                staged = dict(zip(entries, pool.map(stage, entries), strict=True))
+        return {key: one for key, one in staged.items() if one is not None}
 
     def _flush(self, index: GrainIndex) -> None:
         with self._writing:
@@ -110,19 +110,19 @@ class GrainBank(Bank):
         return one.done
 
     def delete(self, key: str) -> bool:
-        found = False
+        existed = False
 
         def remove() -> None:
-            nonlocal found
-            found = super(GrainBank, self).delete(key) or found
+            nonlocal existed
+            existed = super(GrainBank, self).delete(key) or existed
 
         index = self._open()
         if index is None:
             self._note({key: ""})
             remove()
-            return found
+            return existed
         was_indexed = self._change(index, {key: ""}, lambda: index.delete(key, within=remove), remove)
-        return was_indexed or found or super().delete(key)
+        return was_indexed or existed or super().delete(key)
 
     def clear(self) -> int:
         count = 0
@@ -232,16 +232,16 @@ class GrainBank(Bank):
 
     def problems(self) -> list[str]:
         """As ``Bank``, with the damage of the index."""
-        found = super().problems()
+        problems = super().problems()
         if self.index_path.exists():
             from pushsalt.index.grains import GrainIndex
 
             try:
                 with GrainIndex(self.index_path) as index:  # a new object, to see damage before it is repaired
-                    found += [f"index: {text}" for text in index.verify()]
+                    problems += [f"index: {text}" for text in index.verify()]
             except OSError as exc:
-                found.append(f"index: {exc}")
-        return found
+                problems.append(f"index: {exc}")
+        return problems
 
     def close(self) -> None:
         """Close the index."""

@@ -134,8 +134,8 @@ def _look(bank: Entries, image: Image) -> None:
     """Update the image from the files of the bank."""
     rows = dict(zip(image.files, range(len(image.files)), strict=True))
     fresh: dict[str, Fresh] = {}
-    with os.scandir(bank.path) as found:
-        for entry in found:
+    with os.scandir(bank.path) as entries:
+        for entry in entries:
             name = entry.name
             if name.startswith("."):
                 continue

@@ -54,7 +54,7 @@ def subjects(paths: Iterable[Path], config: Config, extra_roots: Iterable[str] =
     Raises UsageError for a missing path, or one without SLS files.
     """
     extra = tuple(extra_roots)
-    found: dict[str, Subject] = {}
+    by_path: dict[str, Subject] = {}
     for path in paths:
         whole = Path(os.path.abspath(path))  # noqa: PTH100 (links are left as they are written)
         if not whole.exists():
@@ -65,16 +65,16 @@ def subjects(paths: Iterable[Path], config: Config, extra_roots: Iterable[str] =
         if not below:
             raise UsageError(f"{path}: there are no SLS files", "name a formula, a tree of states, or an SLS file")
         for subject in below:
-            earlier = found.get(subject.root)
+            earlier = by_path.get(subject.root)
             if earlier is None:
-                found[subject.root] = subject
+                by_path[subject.root] = subject
             else:
-                found[subject.root] = replace(
+                by_path[subject.root] = replace(
                     earlier,
                     sls=tuple(dict.fromkeys((*earlier.sls, *subject.sls))),
                     sources=tuple(dict.fromkeys((*earlier.sources, *subject.sources))),
                 )
-    return list(found.values())
+    return list(by_path.values())
 
 
 def _below(path: Path, config: Config, extra: tuple[str, ...]) -> Iterator[Subject]:

@@ -42,14 +42,14 @@ def systems(wanted: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
         if word.endswith((".yaml", ".yml", ".json")):
             chosen[Path(word).stem] = _of_file(Path(word))
             continue
-        found = [name for name in names() if fnmatch.fnmatchcase(name, word)]
-        if not found:
+        matching = [name for name in names() if fnmatch.fnmatchcase(name, word)]
+        if not matching:
             near = nearest(word, names())
             raise UsageError(
                 f"unknown system {word!r}",
                 (f"did you mean {near[0]}? " if near else "") + f"use one of {', '.join(names())}, or a file of grains",
             )
-        chosen.update((name, _grains(name, names().index(name))) for name in found)
+        chosen.update((name, _grains(name, names().index(name))) for name in matching)
     return chosen
 
 
@@ -94,8 +94,8 @@ def claims(path: Path) -> Claims:
         data = load_yaml(read_text(path, "replace"), str(path))
     except (OSError, YamlError):
         data = None
-    said = data if isinstance(data, dict) else {}
-    return Claims(_words(said.get("os")), _words(said.get("os_family")))
+    values = data if isinstance(data, dict) else {}
+    return Claims(_words(values.get("os")), _words(values.get("os_family")))
 
 
 def _words(value: Any) -> tuple[str, ...]:

@@ -43,10 +43,10 @@ class Copies(Remotes):
         return {}
 
     def resolve(self, remote: Remote, ref: str) -> tuple[Mirror, str, str] | None:
-        found = self._told(partial(self._ask, "git", do="resolve", key=self.mirror(remote).key, ref=ref))
-        if found is None:
+        resolved = self._told(partial(self._ask, "git", do="resolve", key=self.mirror(remote).key, ref=ref))
+        if resolved is None:
             return None
-        cache, commit, tree = found
+        cache, commit, tree = resolved
         mirror = self.mirror(remote)
         mirror.look_again()
         if cache != str(self._cache):  # the command could not use the cache, and has made a temporary copy

@@ -395,8 +395,8 @@ class Pool:
         if frames and not request.result.done():
             message = {"k": "place", "h": request.message["h"], "frames": frames, "of": request.number}
             with contextlib.suppress(PushsaltError):
-                found = (await self.work(message, _no_answer, time=_PLACE_TIME))["place"]
-                path = path if found is None else "{}:{}".format(*found)
+                place = (await self.work(message, _no_answer, time=_PLACE_TIME))["place"]
+                path = path if place is None else "{}:{}".format(*place)
         request.end(_impossible(text, path))
 
     def _begin(self, ending: Coroutine[Any, Any, None]) -> None:

@@ -152,14 +152,14 @@ def main() -> None:
     runs, keeps = (_listening(f"{folder}/{key}.{name}") for name in ("run", "keep"))
     broker = Broker(folder, key, runs)
     broker.start_keeper(keeps, float(seconds), ready)
-    said = {
+    info = {
         **json.loads(about),
         "pid": os.getpid(),
         "version": __version__,
         "since": time.time(),
         "idle": float(seconds),
     }
-    _write(Path(folder) / f"{key}.json", said)
+    _write(Path(folder) / f"{key}.json", info)
     os.close(ready)
     broker.start_starter()
     broker.serve()
@@ -437,11 +437,11 @@ class Broker:
 
     def _tell(self, command: Command, status: int) -> None:
         if os.WIFSIGNALED(status):
-            said = request.KILLED + bytes([os.WTERMSIG(status)])
+            reply = request.KILLED + bytes([os.WTERMSIG(status)])
         else:
-            said = request.EXITED + bytes([os.WEXITSTATUS(status)])
+            reply = request.EXITED + bytes([os.WEXITSTATUS(status)])
         try:
-            command.sock.send(said)
+            command.sock.send(reply)
         except OSError:
             pass  # the client has disconnected
 

@@ -119,13 +119,13 @@ def create(folder: Path) -> list[str]:
 
     Raises CommandError if a file exists (then nothing was written), or cannot be written.
     """
-    there = [name for name in FILES if os.path.lexists(folder / name)]
-    if there not in ([], [KEPT]):
+    existing = [name for name in FILES if os.path.lexists(folder / name)]
+    if existing not in ([], [KEPT]):
         raise CommandError(
-            f"{folder} has {there[0]}{f' and {len(there) - 1} more' if len(there) > 1 else ''} already",
+            f"{folder} has {existing[0]}{f' and {len(existing) - 1} more' if len(existing) > 1 else ''} already",
             hint="nothing was written; choose another folder: pushsalt init DIR",
         )
-    made = [name for name in FILES if name not in there]
+    made = [name for name in FILES if name not in existing]
     try:
         for name in made:
             path = folder / name

@@ -55,7 +55,7 @@ def diff(given: Given, words: Sequence[str]) -> int:
 
 def compared(old: PlanFile, new: PlanFile) -> dict[str, Any]:
     """id -> ``added`` and ``removed`` tags, ``changed``: tag -> {key: [old, new]}; only ids with a difference."""
-    found = {}
+    differences = {}
     for id in {**old.targets, **new.targets}:
         sides = [_states(plan, id) for plan in (old, new)]
         added = [tag for tag in sides[1] if tag not in sides[0]]
@@ -64,8 +64,8 @@ def compared(old: PlanFile, new: PlanFile) -> dict[str, Any]:
             tag: pairs for tag, state in sides[0].items() if tag in sides[1] and (pairs := _pairs(state, sides[1][tag]))
         }
         if added or removed or changed:
-            found[id] = {"added": added, "removed": removed, "changed": changed}
-    return found
+            differences[id] = {"added": added, "removed": removed, "changed": changed}
+    return differences
 
 
 def _states(plan: PlanFile, id: str) -> dict[str, Mapping[str, Any]]:

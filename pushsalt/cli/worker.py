@@ -72,12 +72,12 @@ async def _work(given: Given) -> int:
     configured_log(given, TERMINAL.get())
     need_extra()
     folder = Path(given.keys) if given.keys else keys.worker_folder(given.site or names.DEFAULT_SITE)
-    found = keys.load_worker(folder) if folder is not None else None
-    site = names.check_site(given.site or (found.site if found is not None else names.DEFAULT_SITE))
-    if found is not None and found.site != site:
-        raise UsageError(f"{folder} has the keys of the site {found.site}, not of {site}", "name its folder by --keys")
+    loaded = keys.load_worker(folder) if folder is not None else None
+    site = names.check_site(given.site or (loaded.site if loaded is not None else names.DEFAULT_SITE))
+    if loaded is not None and loaded.site != site:
+        raise UsageError(f"{folder} has the keys of the site {loaded.site}, not of {site}", "name its folder by --keys")
     config = _config(given)
-    url = str(given.workers or (found.url if found is not None else None) or config.opts["workers"] or "")
+    url = str(given.workers or (loaded.url if loaded is not None else None) or config.opts["workers"] or "")
     if not url:
         raise UsageError("worker needs the URL of a NATS server", "--workers URL, or `workers:` in the configuration")
     width = whole("--concurrency", given.concurrency) or DEFAULT_CONCURRENCY

@@ -113,9 +113,9 @@ class SshdBed:
 
     def start(self, count: int, prefix: str = "t") -> list[SshTarget]:
         """Start ``count`` servers, and wait until they answer."""
-        found = [self.add(f"{prefix}{number}") for number in range(1, count + 1)]
+        names = [self.add(f"{prefix}{number}") for number in range(1, count + 1)]
         self.wait()
-        return found
+        return names
 
     def wait(self, timeout: float = 15.0) -> None:
         """Wait until all of them answer. Raises RuntimeError with the log of one that does not."""

@@ -101,11 +101,11 @@ def _returns(kept: Jobs, job: KeptJob) -> dict[str, Any]:
 
 
 def _last_of(kept: Jobs, fun: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for job in kept.list():
         if job.fun == fun:
-            found = {**_returns(kept, kept.get(job.jid)), **found}
-    return found
+            values = {**_returns(kept, kept.get(job.jid)), **values}
+    return values
 
 
 def _jids(kept: Jobs) -> dict[str, Any]:

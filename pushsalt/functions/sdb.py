@@ -53,9 +53,9 @@ def get_or_set_hash(minion: Minion, uri: Any, length: int = 8, chars: str = CHAR
         if minion.rendering and minion.test:
             from pushsalt.minion import dryrun
 
-            found = sdb.get(uri)
+            value = sdb.get(uri)
             guarded = dryrun.guarded("sdb.set", _set_hash, minion.opts, minion.effect("sdb.set"), minion.warn)
-            return found if found is not None else guarded(sdb)
+            return value if value is not None else guarded(sdb)
         return _set_hash(sdb)
 
     def _set_hash(sdb: Sdb) -> Any:
@@ -77,8 +77,8 @@ def _asked(minion: Minion, uri: Any, call: Any) -> Any:
 
 
 def _named_elsewhere(minion: Minion, profile: str) -> bool:
-    found = minion.opts.get(profile) or minion.pillar.get(profile)
-    return isinstance(found, dict) and "driver" in found
+    settings = minion.opts.get(profile) or minion.pillar.get(profile)
+    return isinstance(settings, dict) and "driver" in settings
 
 
 def _refuse(text: str, hint: str) -> FunctionError:

@@ -66,28 +66,28 @@ def answer(side: Side, target: Target, cached: Mapping[str, Any] | None) -> Answ
     minion = side.minion(target, grains)
     try:
         minion.check_pillar()  # before the recording, since pillar is compiled separately for each target
-        found: Answer = minion.once(_LEVEL, "impact", lambda: _looked(minion, side.place))
+        result: Answer = minion.once(_LEVEL, "impact", lambda: _looked(minion, side.place))
     except StateError as exc:
         return Answer(errors=list(_told(exc.errors, side.place)))
     except PushsaltError as exc:
         return Answer(errors=list(_told([exc.message], side.place)))
-    return found
+    return result
 
 
 def _looked(minion: Minion, place: Place) -> Answer:
-    found = Answer(pillar=minion.pillar_result.pillar)
+    answer = Answer(pillar=minion.pillar_result.pillar)
     result = minion.compiler.highstate()
     if result.problems:
-        found.errors = list(_told(result.errors, place))
-        return found
+        answer.errors = list(_told(result.errors, place))
+        return answer
     for chunk in result.low:
-        found.states.setdefault(place.shown(tag(chunk)), place.shown(arguments(chunk)))
+        answer.states.setdefault(place.shown(tag(chunk)), place.shown(arguments(chunk)))
     for chunk in result.low:
-        for path, content in _contents(minion, chunk, place, found.unknown):
-            found.files.setdefault(place.shown(path), content)
-    found.unknown = list(dict.fromkeys(found.unknown))
-    found.reads = _reads()
-    return found
+        for path, content in _contents(minion, chunk, place, answer.unknown):
+            answer.files.setdefault(place.shown(path), content)
+    answer.unknown = list(dict.fromkeys(answer.unknown))
+    answer.reads = _reads()
+    return answer
 
 
 def _reads() -> tuple[tuple[Any, ...], ...] | None:
@@ -111,11 +111,11 @@ def _told(errors: Any, place: Place) -> Iterator[str]:
 
 def arguments(chunk: Chunk) -> dict[str, Any]:
     """The arguments of a chunk, with those of the requisites, and its SLS."""
-    found = {key: value for key, value in chunk.items() if key not in _INNER}
+    values = {key: value for key, value in chunk.items() if key not in _INNER}
     order = chunk.get("order")
     if isinstance(order, int) and not 0 < order < _COUNTED:
-        return found
-    return found if order is None else {**found, "order": order}
+        return values
+    return values if order is None else {**values, "order": order}
 
 
 # files ----------------------------------------------------------------------------------------------------------------
@@ -133,8 +133,8 @@ def _contents(minion: Minion, chunk: Chunk, place: Place, unknown: list[str]) ->
         if chunk["fun"] == "recurse":
             yield from _below(minion, name, *where)
             continue
-        found = minion.files.find(*where)
-        if found is None:
+        file = minion.files.find(*where)
+        if file is None:
             continue
         if template:
             text = _rendered(minion, chunk, url, saltenv, str(template), place, unknown)
@@ -142,7 +142,7 @@ def _contents(minion: Minion, chunk: Chunk, place: Place, unknown: list[str]) ->
                 data = place.shown(text)
                 yield name, Content(hashlib.sha256(data).hexdigest(), lambda data=data: data)  # type: ignore[misc]
         else:
-            yield name, Content(found.digest(), found.read)
+            yield name, Content(file.digest(), file.read)
         return  # the first existing source of a list is used
 
 

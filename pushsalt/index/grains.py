@@ -170,12 +170,12 @@ class GrainIndex(Index):
     def _kills(self, ids: Iterable[str]) -> dict[str, bytes]:
         """name of a part -> the live rows of these ids, as u32."""
         wanted = list(ids)
-        found = {}
+        kills = {}
         for name, one in self._parts.items():
             rows = [row for id in wanted if (row := one.row(id)) is not None and not self._is_dead(name, row)]
             if rows:
-                found[name] = to_bytes(rows)
-        return found
+                kills[name] = to_bytes(rows)
+        return kills
 
     def _is_dead(self, name: str, row: int) -> bool:
         return name in self._dead and self._dead[name][row] != 0

@@ -249,9 +249,9 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
 
     def of_group(group: Group, key: tuple[Any, ...]) -> _Written:
         more, places = folders.of("group_vars", group.name)
-        there = {**group.places.get(None, {}), **places}
+        merged = {**group.places.get(None, {}), **places}
         variables = {**own(group.variables), **more}
-        return _Written(variables, key, f"group {group.name}", there, source.own and refers(variables))
+        return _Written(variables, key, f"group {group.name}", merged, source.own and refers(variables))
 
     order = sorted(groups, key=lambda name: (depths[name], _priority(groups[name]), name))
     written: dict[str | None, _Written] = {None: of_group(whole, ("all",))}
@@ -265,9 +265,11 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
         for group in (whole, *groups.values()):
             variables.update(group.hosts.get(raw, {}))
             places.update(group.places.get(raw, {}))
-        more, there = folders.of("host_vars", raw)
+        more, more_places = folders.of("host_vars", raw)
         variables = {**own(variables), **more}
-        last = _Written(variables, ("hosts", raw), f"host {id}", {**places, **there}, source.own and refers(variables))
+        last = _Written(
+            variables, ("hosts", raw), f"host {id}", {**places, **more_places}, source.own and refers(variables)
+        )
         of = [name for name in order if raw in members[name]]
         named = tuple(name for name in of if name != "ungrouped")
         parts = {name: written[name] for name in (None, *of)}
@@ -338,15 +340,15 @@ def _check_children(groups: dict[str, Group], whole: Group, source: Source) -> N
 
 def _members_of_children(name: str, groups: Mapping[str, Group]) -> set[str]:
     """The names of all groups below one, and its own."""
-    found = {name}
+    members = {name}
     waiting = [name]
     while waiting:
         group = groups.get(waiting.pop())
         for child in group.children if group is not None else ():
-            if child not in found:
-                found.add(child)
+            if child not in members:
+                members.add(child)
                 waiting.append(child)
-    return found
+    return members
 
 
 def _members(name: str, groups: Mapping[str, Group]) -> set[str]:

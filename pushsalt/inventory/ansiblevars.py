@@ -33,13 +33,13 @@ _DEEPEST: Final = 50
 
 def opened(variables: Mapping[Any, Any], vault: Vault, path: Path) -> dict[Any, Any]:
     """The variables with encrypted texts decrypted; names of those that cannot be are added to ``vault.left_out``."""
-    found = {}
+    contents = {}
     for name, value in variables.items():
         try:
-            found[name] = _opened(value, vault)
+            contents[name] = _opened(value, vault)
         except _Closed:
             vault.left_out.setdefault(path, []).append(str(name))
-    return found
+    return contents
 
 
 class _Closed(Exception):
@@ -88,13 +88,13 @@ class References:
 
     def filled(self, variables: Mapping[Any, Any]) -> dict[Any, Any]:
         """The variables with their references replaced; values with other Jinja are unchanged."""
-        found = {}
+        values = {}
         for name, value in variables.items():
             try:
-                found[name] = self._value(value)[0]
+                values[name] = self._value(value)[0]
             except _NotPlain:
-                found[name] = value
-        return found
+                values[name] = value
+        return values
 
     def _value(self, value: Any) -> tuple[Any, int]:
         """A value and its size. Raises _NotPlain."""
@@ -142,10 +142,10 @@ class References:
                 self._filled[name] = None
             finally:
                 self._on_the_way.pop()
-        found = self._filled[name]
-        if found is None:
+        value = self._filled[name]
+        if value is None:
             raise _NotPlain
-        return found
+        return value
 
 
 def _sum(sizes: Iterable[int]) -> int:
@@ -207,9 +207,9 @@ class VarsFolders:
         return variables, places
 
     def _closed(self, path: Path) -> None:
-        said = f"{path}: left out: it is encrypted by ansible-vault, and the inventory is the output of a program"
-        if said not in self._warnings:
-            self._warnings.append(said)
+        warning = f"{path}: left out: it is encrypted by ansible-vault, and the inventory is the output of a program"
+        if warning not in self._warnings:
+            self._warnings.append(warning)
 
     def _allows(self, path: Path) -> bool:
         """Whether a file and its folders may be used; tested, and reported, once."""

@@ -96,15 +96,15 @@ def load_inventory(
     for path in paths:
         if not os.path.lexists(path):
             raise InventoryError(f"there is no inventory {path}", hint=_hint_of_missing(path, named_by))
-    found = [(path, reader.read(path)) for path in paths] + [(path, reader.made(path, data)) for path, data in made]
-    for _, of_one in found:
+    files = [(path, reader.read(path)) for path in paths] + [(path, reader.made(path, data)) for path, data in made]
+    for _, of_one in files:
         for host in of_one:
             if host.id in hosts:
                 old = hosts.pop(host.id)
                 warnings.append(f"{host.where}: host {host.id} replaces the one of {old.where}")
             hosts[host.id] = host
     if not hosts:
-        warnings.append(f"{', '.join(str(path) for path, _ in found)}: no host is in the inventory")
+        warnings.append(f"{', '.join(str(path) for path, _ in files)}: no host is in the inventory")
     warnings += vault.warnings()
     return Inventory(build_targets(hosts.values()), tuple(paths), tuple(warnings), secrets=vault.secrets)
 
@@ -162,12 +162,12 @@ class _Reader:
     def _is_here(self, path: Path, host: Host) -> bool:
         """Whether a host has ``transport: local``, which a program's output must not set; adds a warning then."""
         layers = [layer for layer in host.layers if layer is not self._base and "transport" in layer.settings]
-        found = bool(layers) and layers[-1].settings["transport"].value == "local"
-        if found:
+        is_local = bool(layers) and layers[-1].settings["transport"].value == "local"
+        if is_local:
             self._warnings.append(
                 f"{path}: host {host.id} is left out: only an inventory file can set `transport: local`"
             )
-        return found
+        return is_local
 
     def _folder(self, folder: Path) -> list[Host]:
         """The hosts of all files of a folder, in the order of their names."""

@@ -167,12 +167,12 @@ _OPTIONS: Final[dict[str, Callable[[str], str | None]]] = {
 
 def option(text: str) -> tuple[str, str]:
     """(name in lower case, value) of an option as ``-o`` takes it: ``Name=value`` or ``Name value``."""
-    found = re.match(r"\s*([^\s=]*)\s*=?\s*(.*?)\s*\Z", text, re.S)
-    assert found is not None  # it matches everything
-    value = found[2]
+    match = re.match(r"\s*([^\s=]*)\s*=?\s*(.*?)\s*\Z", text, re.S)
+    assert match is not None  # it matches everything
+    value = match[2]
     if len(value) > 1 and value[0] == value[-1] == '"':
         value = value[1:-1]
-    return found[1].lower(), value
+    return match[1].lower(), value
 
 
 def option_problem(text: str) -> str | None:

@@ -230,9 +230,9 @@ def takes_time() -> None:
 
 
 @contextmanager
-def recording(made: Recording) -> Iterator[None]:
-    """A context in which reads are recorded in ``made``."""
-    before, _thread.top = _thread.top, made
+def recording(reads: Recording) -> Iterator[None]:
+    """A context in which reads are recorded in ``reads``."""
+    before, _thread.top = _thread.top, reads
     try:
         yield
     finally:

@@ -140,15 +140,15 @@ class SaltPython:
                 timeout=_TIMEOUT,
                 check=False,
             )
-            found: dict[str, Any] = json.loads(done.stdout)
+            data: dict[str, Any] = json.loads(done.stdout)
         except (OSError, ValueError, subprocess.TimeoutExpired) as exc:
             raise self._unusable(f"it does not run as a Python: {exc}") from exc
-        if not found:
+        if not data:
             raise self._unusable("it has no Salt")
-        if found["prefix"] == sys.prefix:
+        if data["prefix"] == sys.prefix:
             raise self._unusable("it is pushsalt's own")
-        self._bank.put(mark, found)
-        return found
+        self._bank.put(mark, data)
+        return data
 
     def _unusable(self, why: str) -> ConfigError:
         return ConfigError(
@@ -175,9 +175,9 @@ class SaltPython:
         virtual, _, function = name.partition(".")
         for one in self.files(kind, virtual):
             functions = defined(one.text)
-            found = functions.get(function) or functions.get(function + "_")
-            if found is not None or _is_assigned(one.text, function):
-                return found or ANYTHING
+            spec = functions.get(function) or functions.get(function + "_")
+            if spec is not None or _is_assigned(one.text, function):
+                return spec or ANYTHING
         return None
 
     def has(self, name: str) -> bool:
@@ -198,14 +198,14 @@ class SaltPython:
         kept = self._bank.get(key)
         if isinstance(kept, dict):
             return kept
-        found: dict[str, dict[str, list[list[Any]]]] = {kind: {} for kind in KINDS}
+        index: dict[str, dict[str, list[list[Any]]]] = {kind: {} for kind in KINDS}
         for base, path in places:
             for kind in KINDS:
                 for file in _files_in(Path(path) / kind, f"{base}.{kind}"):
                     for virtual in self._read(kind, file).virtual:
-                        found[kind].setdefault(virtual, []).append([file.name, file.path, file.package])
-        self._bank.put(key, found)
-        return found
+                        index[kind].setdefault(virtual, []).append([file.name, file.path, file.package])
+        self._bank.put(key, index)
+        return index
 
     def _read(self, kind: str, file: File) -> CustomModule:
         text = regular.read_text(file.path, "replace")
@@ -304,9 +304,9 @@ class SaltPython:
         except (SyntaxError, ValueError):
             return []
         package = file.name if file.package else file.name.rpartition(".")[0]
-        found = list(dict.fromkeys(_imported(tree.body, package)))
-        self._bank.put(key, found)
-        return found
+        imports = list(dict.fromkeys(_imported(tree.body, package)))
+        self._bank.put(key, imports)
+        return imports
 
 
 _ASSIGNED: Final = re.compile(r"^([a-zA-Z]\w*) = [\w.]+\(", re.MULTILINE)

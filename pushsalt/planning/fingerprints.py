@@ -69,10 +69,10 @@ class Fingerprints:
         parts = hidden.split(MASK)
         if len(parts) == 1 or len(parts) > _MOST or len(plain) > _LONGEST:
             return hidden
-        found = re.fullmatch("(.*?)".join(map(re.escape, parts)), plain, re.DOTALL)
-        if found is None:
+        match = re.fullmatch("(.*?)".join(map(re.escape, parts)), plain, re.DOTALL)
+        if match is None:
             return hidden
-        told = [parts[0]]
-        for secret, rest in zip(found.groups(), parts[1:], strict=True):
-            told += [MASK if secret == MASK else f"{MASK}({self.of(secret)})", rest]
-        return "".join(told)
+        pieces = [parts[0]]
+        for secret, rest in zip(match.groups(), parts[1:], strict=True):
+            pieces += [MASK if secret == MASK else f"{MASK}({self.of(secret)})", rest]
+        return "".join(pieces)

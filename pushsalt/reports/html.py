@@ -154,8 +154,10 @@ def _of_plan(result: TargetReturn, plan: Mapping[str, Any]) -> Item:
         function, id, name = parts(str(state["tag"]))
         bad = fails(state)
         because = [" ".join(parts(str(tag))[:2]) for tag in state["because"]]
-        told = {key: value for key, value in (state["changes"] or {}).items() if not (state["diff"] and key == "diff")}
-        texts = (str(state["comment"] or ""), state["diff"] or "", shown(told) if told else "")
+        values = {
+            key: value for key, value in (state["changes"] or {}).items() if not (state["diff"] and key == "diff")
+        }
+        texts = (str(state["comment"] or ""), state["diff"] or "", shown(values) if values else "")
         word = "would fail" if bad else WORDS[state["mark"]][0]
         title = f"{function} {name}" + (f" ({id})" if id != name else "")
         outcome = "failed" if bad else _MARKS[state["mark"]]

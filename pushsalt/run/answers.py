@@ -92,16 +92,16 @@ class Answers:
     def _file(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
         url = str(question["url"])
         where = split_url(url, str(question.get("saltenv") or "base"))
-        found: Found | None = minion.files.find(*where) if where else None
+        file: Found | None = minion.files.find(*where) if where else None
         if where is None and self._is_ours(url):
-            found = minion.project.command.sources.find(url)
-        if found is None:
+            file = minion.project.command.sources.find(url)
+        if file is None:
             return {"missing": True}
-        digest = found.digest()
+        digest = file.digest()
         if question.get("stat") or digest in (question.get("have") or ()):
-            return {"digest": digest, "size": found.size, "have": True}
-        blob = Blob(digest, found.size, found.path, open=found.open)
-        return {"digest": digest, "size": found.size, "blobs": [(blob, question.get("part"))]}
+            return {"digest": digest, "size": file.size, "have": True}
+        blob = Blob(digest, file.size, file.path, open=file.open)
+        return {"digest": digest, "size": file.size, "blobs": [(blob, question.get("part"))]}
 
     def _is_ours(self, url: str) -> bool:
         """Whether a chunk of this run or the command's arguments contain the URL: a target cannot invent one."""
@@ -112,9 +112,9 @@ class Answers:
         blobs = []
         for url, part in list(question["files"])[:_MANY]:
             where = split_url(str(url), str(question.get("saltenv") or "base"))
-            found = minion.files.find(*where) if where else None
-            if found is not None:
-                blobs.append((Blob(found.digest(), found.size, found.path, open=found.open), part))
+            file = minion.files.find(*where) if where else None
+            if file is not None:
+                blobs.append((Blob(file.digest(), file.size, file.path, open=file.open), part))
         return {"digests": [blob.digest for blob, _ in blobs], "blobs": blobs}
 
     def _tree(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
@@ -182,8 +182,8 @@ def _told(minion: Minion, values: Any, clear: Any = False) -> bool:
                 "do not pass allow_tgt_type when the target itself sends the value",
                 "CommandExecutionError",
             )
-    told = {str(name): value for name, value in values.items()}
-    return mine.store(minion.project, minion.target, told, clear=clear is True)
+    named = {str(name): value for name, value in values.items()}
+    return mine.store(minion.project, minion.target, named, clear=clear is True)
 
 
 def _serialized(minion: Minion, chunks: Iterable[Chunk], what: str, kind: object, value: Any, **options: Any) -> Any:

@@ -123,12 +123,12 @@ class KeptAnswers:
 
     def _files(self, question: dict[str, Any]) -> dict[str, Any]:
         saltenv = str(question.get("saltenv") or "base")
-        found = []
+        files = []
         for url, part in question.get("files") or ():
             digest = self._entry["files"].get(wire.file_key(str(url), saltenv))
             if digest in self._blobs:
-                found.append((Blob(digest, len(self._blobs[digest]), data=self._blobs[digest]), part))
-        return {"digests": [blob.digest for blob, _ in found], "blobs": found}
+                files.append((Blob(digest, len(self._blobs[digest]), data=self._blobs[digest]), part))
+        return {"digests": [blob.digest for blob, _ in files], "blobs": files}
 
     def _tree(self, question: dict[str, Any]) -> dict[str, Any]:
         url = str(question.get("url"))

@@ -117,13 +117,13 @@ def batches(ids: Sequence[str], sizes: Sequence[int], values: Values | None = No
     A batch is smaller than its size if there are not enough different values.
     """
     window = Window(ids, len(ids) + 1, values)
-    found: list[list[str]] = []
+    batches: list[list[str]] = []
     while window.waiting:
-        size = sizes[min(len(found), len(sizes) - 1)]
+        size = sizes[min(len(batches), len(sizes) - 1)]
         batch: list[str] = []
         while len(batch) < size and (id := window.next()) is not None:
             batch.append(id)
         for id in batch:
             window.free(id)
-        found.append(batch)
-    return found
+        batches.append(batch)
+    return batches

@@ -108,15 +108,15 @@ class Project(Trees):
         from pushsalt.select import inventoryimage
 
         digest = inventoryimage.digest_of(self)
-        found = inventoryimage.load(self, digest, self.hide) if digest is not None else None
-        if found is not None:
-            self.redactor.add_secrets(*found.secrets)
-            self.report_warnings(found)
-            return found
-        found = self.read_inventory()
+        inventory = inventoryimage.load(self, digest, self.hide) if digest is not None else None
+        if inventory is not None:
+            self.redactor.add_secrets(*inventory.secrets)
+            self.report_warnings(inventory)
+            return inventory
+        inventory = self.read_inventory()
         if digest is not None:
-            inventoryimage.keep(self, digest, found)
-        return found
+            inventoryimage.keep(self, digest, inventory)
+        return inventory
 
     def need_inventory(self) -> None:
         """Raises InventoryError if there is no inventory: then only this machine can be selected, by its id."""
@@ -137,7 +137,7 @@ class Project(Trees):
         from pushsalt.inventory.vault import Vault
         from pushsalt.sdb import vaultpassword
 
-        found = load_inventory(
+        inventory = load_inventory(
             self.config.inventories,
             render=self.rosters.render,
             defaults=self.target_defaults(),
@@ -149,10 +149,10 @@ class Project(Trees):
             made=[self.roster(name) for name in self.config.rosters],
             vault=Vault(partial(vaultpassword.passwords, self.config.opts, os.environ), self.redactor.add_secrets),
         )
-        self.report_warnings(found)
-        for target in found.targets.values():
+        self.report_warnings(inventory)
+        for target in inventory.targets.values():
             self.hide(target)
-        return found
+        return inventory
 
     def _may_be_used(self, path: Path, warnings: list[str]) -> bool:
         """Whether a file of the inventory may be used. If the inventory was found, not named, it must be trusted."""

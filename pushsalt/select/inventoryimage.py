@@ -198,12 +198,12 @@ class Targets(Mapping[str, Target]):
     def __getitem__(self, id: str) -> Target:
         target = self._made.get(id)
         if target is None:
-            found = wire.unpack(self._rows[id])
-            deferred = found.pop(_DEFERRED, [])
-            found.update({name: Secret(found[name]) for name in _SECRETS if found.get(name) is not None})
-            _mark(found, deferred)
+            fields = wire.unpack(self._rows[id])
+            deferred = fields.pop(_DEFERRED, [])
+            fields.update({name: Secret(fields[name]) for name in _SECRETS if fields.get(name) is not None})
+            _mark(fields, deferred)
             values: dict[str, Any] = {
-                name: tuple(value) if isinstance(value, list) else value for name, value in found.items()
+                name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
             }
             target = self.completed(Target(id=id, **values))
             self._tell(target)

@@ -264,11 +264,11 @@ def _term(text: str, word: str, pillar_exact: bool, quiet: bool, vocabulary: Voc
             log.warning("%r is taken for a glob: there is no matcher with the letter %s", word, own[1])
         return Term(word, "glob", word, DELIMITER, vocabulary.named("glob"), part=True)
     letter, delimiter, expr = prefixed
-    found = vocabulary.of_letter(letter)
-    if found is None:
+    kind = vocabulary.of_letter(letter)
+    if kind is None:
         letters = ", ".join(sorted({*vocabulary.letters(), "N"}))
         raise _error(text, f"has {word!r}, but there is no {letter}@ (there are {letters})")
-    tgt_type = "pillar_exact" if pillar_exact and letter in ("I", "J") else found
+    tgt_type = "pillar_exact" if pillar_exact and letter in ("I", "J") else kind
     matcher = vocabulary.named(tgt_type)
     if matcher.SOURCE == "id":
         Term(word, tgt_type, expr, DELIMITER, matcher).of("")  # an invalid term is logged whatever the result is

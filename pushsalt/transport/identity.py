@@ -75,10 +75,10 @@ def _keys(target: Target, settings: SshSettings) -> Iterator[str]:
 
 def _stamp(path: Path) -> str:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return ""
-    return f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"
+    return f"{status.st_ino} {status.st_size} {status.st_mtime_ns}"
 
 
 def _own(target: Target) -> Iterator[str]:

@@ -159,27 +159,27 @@ class Keeper:
 
     async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         sock = writer.get_extra_info("socket")
-        found = None
+        frame = None
         if peer_uid(sock) == os.geteuid():
             self._asked = time.monotonic()
-            found = await lease.read(reader)
+            frame = await lease.read(reader)
         with contextlib.suppress(ConnectionError, ValueError, KeyError):
-            if found is not None and found[0] == b"l":
+            if frame is not None and frame[0] == b"l":
                 writer.write(lease.frame(b"w"))
-                await Lease(self, reader, writer).run(found[2])
-            elif found is not None and found[0] in b"?q":
-                await self._control(found, writer)
-            elif found is not None and found[0] == b"f":
+                await Lease(self, reader, writer).run(frame[2])
+            elif frame is not None and frame[0] in b"?q":
+                await self._control(frame, writer)
+            elif frame is not None and frame[0] == b"f":
                 await self.followers.follow(reader, writer, self._done)
         writer.close()
         self._asked = time.monotonic()
 
     # --- requests of ``pushsalt session``
 
-    async def _control(self, found: tuple[bytes, int, bytes], writer: asyncio.StreamWriter) -> None:
+    async def _control(self, frame: tuple[bytes, int, bytes], writer: asyncio.StreamWriter) -> None:
         kept = [each for several in self.idle.values() for each in several]
-        if found[0] == b"q":
-            ids = lease.values(found[2])["ids"]
+        if frame[0] == b"q":
+            ids = lease.values(frame[2])["ids"]
             kept = [each for each in kept if ids is None or each.target.id in ids]
             await asyncio.gather(*(self._close(each) for each in kept))
             if ids is None:
@@ -226,25 +226,25 @@ class Keeper:
             self.followers.tell()
 
     async def _take(self, target: Target, wanted: str) -> Kept | None:
-        found = None
+        connection = None
         for kept in reversed(list(self.idle.get(target.id, ()))):
             if kept not in self.idle.get(target.id, ()):
                 continue  # another command has taken it meanwhile
             fits = kept.identity == wanted and kept.connection.is_open
-            if fits and found is not None:
+            if fits and connection is not None:
                 continue
             self._remove(kept)
             if fits and await _answers(kept):
-                found = kept
+                connection = kept
                 continue
             if fits:
                 log.debug("%s: the kept connection does not answer: a new one is made", target.id)
             self.later(self._close(kept))
-        if found is not None:
-            if found.ending is not None:
-                await asyncio.wait({found.ending})
-            await _stop_watching(found)
-        return found
+        if connection is not None:
+            if connection.ending is not None:
+                await asyncio.wait({connection.ending})
+            await _stop_watching(connection)
+        return connection
 
     def lent(self, target: Target, wanted: str) -> Kept:
         """A connection with this identity for a guest. Raises TargetError if there is none."""

@@ -65,8 +65,8 @@ class Streams:
 
     async def run(self, reader: asyncio.StreamReader) -> bool:
         """Process the command's frames. Returns whether it has given the connection back properly."""
-        while (found := await lease.read(reader)) is not None:
-            kind, number, data = found
+        while (frame := await lease.read(reader)) is not None:
+            kind, number, data = frame
             if kind == b"d":
                 return True
             if kind == b"r":
@@ -150,14 +150,14 @@ class Streams:
         elif kind == b"p":
             await self._park(number, Parked(stream, lease.values(data)))
         elif kind == b"b":
-            said = lease.values(data)
-            await self._park(number, Parked(stream, said["about"], said["stop"]))
-            stream.write(said["last"])
+            values = lease.values(data)
+            await self._park(number, Parked(stream, values["about"], values["stop"]))
+            stream.write(values["last"])
 
     async def _park(self, number: int, parked: Parked) -> None:
         """Stop to pass on what this stream sends, and keep it."""
-        found = self._open.pop(number)
-        await _cancelled(found.pump)
+        stream = self._open.pop(number)
+        await _cancelled(stream.pump)
         parked.stream._on_stderr = None  # type: ignore[attr-defined]
         before, self._parked = self._parked, parked
         if before is not None:
@@ -165,15 +165,15 @@ class Streams:
 
     def _taken(self, number: int, size: int) -> None:
         """Tell the command how many bytes were passed on, once the connection accepts more."""
-        found = self._open[number]
-        found.taken += size
-        if found.draining:
+        stream = self._open[number]
+        stream.taken += size
+        if stream.draining:
             return
-        found.draining = True
+        stream.draining = True
 
         async def report() -> None:
-            await found.stream.drain()
-            found.draining, taken, found.taken = False, found.taken, 0
+            await stream.stream.drain()
+            stream.draining, taken, stream.taken = False, stream.taken, 0
             self._send(lease.said(b"k", number, size=taken))
 
         self._later(report())
@@ -198,9 +198,9 @@ class Streams:
         self._send(lease.said(b"s", number, status=stream.exit_status))
 
     async def _stop(self, number: int) -> None:
-        found = self._open.pop(number)
-        found.stream.abort()
-        await _cancelled(found.pump)
+        stream = self._open.pop(number)
+        stream.stream.abort()
+        await _cancelled(stream.pump)
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

@@ -134,8 +134,8 @@ class _Config(SSHClientConfig):
         if self._depth == 0:
             self._careful = path == _users()
         if self._careful:
-            found = path.stat()
-            if found.st_uid not in (0, os.geteuid()) or found.st_mode & 0o022:
+            status = path.stat()
+            if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
                 raise ConfigParseError("others can write to it: chmod go-w, as ssh itself wants it")
         if self._depth >= _DEEPEST:
             raise ConfigParseError(f"{path}: included too deep")
@@ -169,11 +169,11 @@ class _Config(SSHClientConfig):
         elif name in self._conditionals:
             self._error(f"{name} of nothing")
 
-    def _variable(self, found: re.Match[str]) -> str:
+    def _variable(self, match: re.Match[str]) -> str:
         self.varies = True
-        value = os.environ.get(found[1])
+        value = os.environ.get(match[1])
         if value is None:
-            raise ConfigParseError(f"{found[1]} is not in the environment")
+            raise ConfigParseError(f"{match[1]} is not in the environment")
         return value.replace("%", "%%")
 
     def _hostname(self, option: str, args: list[str]) -> None:
@@ -265,8 +265,8 @@ def checked(target: Target, setting: str, value: str, problem: Callable[[str], s
 
 def hops(target: Target, jump: str) -> tuple[str, ...]:
     """The jump hosts that a ProxyJump names. Raises TargetError."""
-    found = tuple(each.strip() for each in jump.split(",")) if jump else ()
-    return tuple(checked(target, "ProxyJump", each, sshwords.jump_problem) for each in found)
+    names = tuple(each.strip() for each in jump.split(",")) if jump else ()
+    return tuple(checked(target, "ProxyJump", each, sshwords.jump_problem) for each in names)
 
 
 def _lenient(handler: Any) -> Any:
@@ -367,21 +367,21 @@ def _unchecked(config: _Config) -> str:
 
 def _expanded(config: _Config, target: Target) -> dict[str, Any]:
     """The options with their tokens expanded. Raises TargetError."""
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for word in _EXPANDED:
         value: Any = config.get(word)
         if value is None:
             continue
         try:
             if isinstance(value, str):
-                found[word] = sshcommand.expand(value, config.token)
+                options[word] = sshcommand.expand(value, config.token)
                 if word == "ProxyJump":
-                    hops(target, found[word])
+                    hops(target, options[word])
             else:
-                found[word] = [sshcommand.expand(each, config.token) for each in value]
+                options[word] = [sshcommand.expand(each, config.token) for each in value]
         except sshcommand.TokenError as exc:
             raise _broken(target, config, word, exc) from None
-    return found
+    return options
 
 
 def _proxy(config: _Config, target: Target) -> tuple[str, ...]:

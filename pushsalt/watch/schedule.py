@@ -63,7 +63,7 @@ def entries(opts: Mapping[str, Any]) -> tuple[list[Entry], list[str]]:
         raise ConfigError(f"schedule is a mapping of names to jobs, not {type(given).__name__}", _HINT)
     if given.get("enabled") is False:
         return [], []
-    found, warnings = [], []
+    entries, warnings = [], []
     for name, job in given.items():
         if name in _OF_ALL:
             continue
@@ -75,8 +75,8 @@ def entries(opts: Mapping[str, Any]) -> tuple[list[Entry], list[str]]:
         if unknown:
             warnings.append(f"schedule: {name} is not run: it has {', '.join(unknown)}, which pushsalt does not know")
             continue
-        found.append(_entry(str(name), job, given.get("splay")))
-    return found, warnings
+        entries.append(_entry(str(name), job, given.get("splay")))
+    return entries, warnings
 
 
 def _entry(name: str, job: Mapping[str, Any], splay: Any) -> Entry:

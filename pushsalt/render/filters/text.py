@@ -27,10 +27,10 @@ def matches(text: str, rgx: str, ignorecase: bool = False, multiline: bool = Fal
     return re.match(rgx, text, _flags(ignorecase, multiline)) is not None
 
 
-def _groups(found: re.Match[str] | None) -> tuple[Any, ...] | None:
-    if found is None:
+def _groups(match: re.Match[str] | None) -> tuple[Any, ...] | None:
+    if match is None:
         return None
-    return found.groups() or (found.group(),)
+    return match.groups() or (match.group(),)
 
 
 def regex_search(text: str, rgx: str, ignorecase: bool = False, multiline: bool = False) -> tuple[Any, ...] | None:

@@ -175,19 +175,19 @@ def map_class(grains: Mapping[str, Any], salt: SaltFunctions) -> type:
 
 def _chosen(cls: Any, members: Mapping[str, Any], grains: Mapping[str, Any], salt: SaltFunctions) -> dict[str, Any]:
     """The merged attributes of inner classes that match these grains. Later classes win; ``priority`` orders grains."""
-    found: list[tuple[str, Any, dict[str, Any]]] = []
+    states: list[tuple[str, Any, dict[str, Any]]] = []
     for name, inner in members.items():
         if not name.startswith("_") and inspect.isclass(inner):
             grain, wanted = getattr(inner, "__grain__", "os_family"), getattr(inner, "__match__", name)
-            found.append((grain, wanted, {key: item for key, item in vars(inner).items() if not key.startswith("_")}))
+            states.append((grain, wanted, {key: item for key, item in vars(inner).items() if not key.startswith("_")}))
     priority = getattr(cls, "priority", ())
     if isinstance(priority, Iterable):
         order = {grain: at for at, grain in reversed(list(enumerate(priority)))}
-        found.sort(key=lambda item: order.get(item[0], len(order)))
+        states.sort(key=lambda item: order.get(item[0], len(order)))
     else:
         log.error("pyobjects: priority is not a list")
     chosen: dict[str, Any] = {}
-    for grain, wanted, attributes in found:
+    for grain, wanted, attributes in states:
         if traverse_dict_and_list(grains, grain, "") == wanted:
             chosen.update(attributes)
     if hasattr(cls, "merge"):

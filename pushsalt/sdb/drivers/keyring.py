@@ -17,8 +17,8 @@ __func_alias__ = {"set_": "set"}
 
 
 def get(key: str, service: str | None = None, profile: Mapping[str, Any] | None = None) -> str | None:
-    found: str | None = _asked("get_password", profile, _service(profile, service), key)
-    return found
+    password: str | None = _asked("get_password", profile, _service(profile, service), key)
+    return password
 
 
 def set_(key: str, value: Any, service: str | None = None, profile: Mapping[str, Any] | None = None) -> bool:
@@ -36,10 +36,10 @@ def delete(key: str, service: str | None = None, profile: Mapping[str, Any] | No
 
 
 def _service(profile: Mapping[str, Any] | None, service: str | None) -> str:
-    found = (profile or {}).get("service") or service
-    if not found:
+    named = (profile or {}).get("service") or service
+    if not named:
         raise Trouble("the profile names no `service`", "service: the name under which the key ring has the entries")
-    return str(found)
+    return str(named)
 
 
 def _asked(function: str, profile: Mapping[str, Any] | None, *args: str) -> Any:

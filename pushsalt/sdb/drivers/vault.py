@@ -165,8 +165,8 @@ class _Vault:
             data = None
         if answer.status == 200 and isinstance(data, Mapping):
             return data
-        said = data.get("errors") if isinstance(data, Mapping) else None
-        words = "; ".join(str(each).strip() for each in said)[:300] if isinstance(said, list) else ""
+        errors = data.get("errors") if isinstance(data, Mapping) else None
+        words = "; ".join(str(each).strip() for each in errors)[:300] if isinstance(errors, list) else ""
         where = without_password(self.url) + (f", namespace {self.namespace}" if self.namespace else "")
         hint = {
             403: f"does a policy of this login allow it on {path}?",
