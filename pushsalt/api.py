@@ -245,8 +245,8 @@ class Client:
 
         selection = Selection(",".join(plan.ids), "list")
         ids = self.target(selection)
-        if gone := [id for id in plan.ids if id not in ids]:
-            text = f"the plan has targets that the inventory no longer has: {', '.join(gone)}"
+        if missing := [id for id in plan.ids if id not in ids]:
+            text = f"the plan has targets that the inventory no longer has: {', '.join(missing)}"
             raise NoTargetError(text, "nothing was done; make a new plan")
         given = plan.made["options"]
         options = replace(options, **{name: given[name] for name in ("pillar", "saltenv", "pillarenv")})

@@ -442,7 +442,7 @@ def _checked(
             yield name, value
         elif value is not None:
             value = "off" if value is False and "off" in CHOICES.get(name, ()) else value  # YAML's word for false
-            taken = convert(option, value, where, file.parent)
-            if name in CHOICES and taken not in CHOICES[name]:
-                warnings.append(f"{where}: `{name}` must be one of {', '.join(CHOICES[name])}, not {taken!r}")
-            yield name, taken
+            converted = convert(option, value, where, file.parent)
+            if name in CHOICES and converted not in CHOICES[name]:
+                warnings.append(f"{where}: `{name}` must be one of {', '.join(CHOICES[name])}, not {converted!r}")
+            yield name, converted

@@ -464,9 +464,14 @@ def _forms(value: str) -> Iterator[str]:
     yield json.dumps(value, ensure_ascii=False)[1:-1]
     yield json.dumps(value)[1:-1].replace("/", "\\/")  # PHP
     yield repr(value)[1:-1]
-    whole = quote(data, safe="")
-    unescaped = re.sub("%(21|27|28|29|2A)", lambda found: chr(int(found[1], 16)), whole)  # of JavaScript
-    for quoted in {whole, whole.replace("%2F", "/"), unescaped, whole.replace("%20", "+")} - {value}:
+    percent_encoded = quote(data, safe="")
+    unescaped = re.sub("%(21|27|28|29|2A)", lambda found: chr(int(found[1], 16)), percent_encoded)  # of JavaScript
+    for quoted in {
+        percent_encoded,
+        percent_encoded.replace("%2F", "/"),
+        unescaped,
+        percent_encoded.replace("%20", "+"),
+    } - {value}:
         yield quoted
         yield _PERCENT.sub(lambda found: found[0].lower(), quoted)
     yield html.escape(value)

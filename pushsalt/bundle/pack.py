@@ -100,11 +100,11 @@ def build(root: Path = THIN) -> Built:
         packs[digest] = data
         tables.append((digest, len(data), " ".join(sorted(map(_dotted, names)))))
     tables.sort(key=itemgetter(1))  # a file that is in several packs comes with the smallest
-    made = {
+    archives = {
         "thin/_index.py": _index(contents, tree.usual),
         "thin/_packs.py": _module(PACKS=tables, PACKAGES=sorted(_packages(set(contents) - common))),
     }
-    return Built(_firsts({**sent, **made}, firsts, [*(name for name in sent if name in common), *made]), packs)
+    return Built(_firsts({**sent, **archives}, firsts, [*(name for name in sent if name in common), *archives]), packs)
 
 
 def _firsts(sent: Contents, firsts: Mapping[str, set[str]], common: list[str]) -> dict[str, Archive]:

@@ -64,11 +64,11 @@ class Runtime:
             firsts = {family: [archive.sha, archive.size] for family, archive in built.firsts.items()}
             programs = [shim.strip(root / name) for name in shim.PROGRAMS]
             stored = {"firsts": firsts, "programs": programs}
-            made = cls(_pairs(firsts), programs, _secret(bank), bank, root)
-            made._keep(built)
+            runtime = cls(_pairs(firsts), programs, _secret(bank), bank, root)
+            runtime._keep(built)
             if bank:
                 bank.put(f"packed {mark}", stored)
-            return made
+            return runtime
         return cls(_pairs(stored["firsts"]), stored["programs"], _secret(bank), bank, root)
 
     def _keep(self, built: pack.Built) -> None:

@@ -169,7 +169,7 @@ def _environment(folder: Folder, manifest: Manifest, name: str, problems: list[s
 
 def _key(folder: Folder, key: PublicKey) -> dict[str, str]:
     try:
-        held = str(folder.holder(key))
+        holder = str(folder.holder(key))
     except CaError:
-        held = "elsewhere"
-    return {"fingerprint": key.fingerprint, "public": key.line, "held": held}
+        holder = "elsewhere"
+    return {"fingerprint": key.fingerprint, "public": key.line, "held": holder}

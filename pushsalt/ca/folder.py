@@ -179,8 +179,8 @@ class Folder:
 
     def append(self, entry: dict[str, Any]) -> None:
         """Append a record to the log; it is on disk when this returns. Raises CaError."""
-        whole = {"time": date(time.time()), "by": _whoami(), **entry}
-        line = json.dumps(whole, ensure_ascii=True).encode() + b"\n"
+        record = {"time": date(time.time()), "by": _whoami(), **entry}
+        line = json.dumps(record, ensure_ascii=True).encode() + b"\n"
         try:
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(self.file("log.jsonl"), flags, 0o600)

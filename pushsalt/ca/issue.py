@@ -164,10 +164,10 @@ def _sign(
         argv += ["-n", ",".join(principals), "-V", f"-{SKEW}s:+{valid}s", "-z", str(serial)]
         argv += [word for option in options for word in ("-O", option)] + (["-h"] if host else [])
         done = run([*argv, str(public)], asks=True)
-        made = work / "key-cert.pub"
-        if done.code or not made.exists():
+        certificate_path = work / "key-cert.pub"
+        if done.code or not certificate_path.exists():
             raise CaError(f"nothing was signed: {last_words(done)}", hint="is the passphrase or the PIN right?")
-        certificate = read_certificate(made)
+        certificate = read_certificate(certificate_path)
         expected = (authority.blob, key.blob, serial, key_id, principals, host)
         actual = (
             certificate.authority.blob,
@@ -179,7 +179,7 @@ def _sign(
         )
         if expected != actual or abs(certificate.valid_before - certificate.valid_after - valid - SKEW) > 60:
             raise CaError("ssh-keygen signed something other than the request", hint="check the installed OpenSSH")
-        if is_revoked(ensure(folder, env), made):
+        if is_revoked(ensure(folder, env), certificate_path):
             raise CaError(
                 f"the key {key.fingerprint}, its authority or the key id {key_id!r} is revoked in {env}",
                 hint="a new key (and another --id, if that was revoked) can be certified",

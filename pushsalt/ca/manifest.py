@@ -95,9 +95,9 @@ def decode(data: bytes, root: PublicKey, where: str) -> Manifest:
             raise ValueError(f"its format is not {FORMAT!r}")
         manifest = Manifest(
             name=_text(fields["name"]),
-            serial=_whole(fields["serial"]),
-            issued=_whole(fields["issued"]),
-            expires=_whole(fields["expires"]),
+            serial=_integer(fields["serial"]),
+            issued=_integer(fields["issued"]),
+            expires=_integer(fields["expires"]),
             environments={names.environment(name): _environment(env) for name, env in fields["environments"].items()},
         )
         keys = [root.blob, *(key.blob for key in manifest.authorities())]
@@ -135,8 +135,8 @@ def _environment(data: Any) -> Environment:
         hosts,
         tuple(names.role(name) for name in data["roles"]),
         tuple(names.host_pattern(text) for text in data["hosts"]),
-        _whole(data["user_max"]),
-        _whole(data["host_max"]),
+        _integer(data["user_max"]),
+        _integer(data["host_max"]),
     )
 
 
@@ -153,7 +153,7 @@ def _text(value: Any) -> str:
     return value
 
 
-def _whole(value: Any) -> int:
+def _integer(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**53:
         raise ValueError(f"{value!r} is not a number")
     return value

@@ -127,8 +127,8 @@ def _update(folder: Folder, env: str, wanted: Wanted) -> None:
     path = ensure(folder, env)
     environment = folder.manifest.environments[env]
     with folder.work() as work:
-        made, spec = work / "krl", work / "spec"
-        made.write_bytes(regular.read_bytes(path))
+        list_path, spec = work / "krl", work / "spec"
+        list_path.write_bytes(regular.read_bytes(path))
         version = describe(path)["version"]
         by_authority = [f"serial: {serial}" for serial in wanted.serials] + [f"id: {id}" for id in wanted.ids]
         jobs: list[tuple[PublicKey | None, list[str]]]
@@ -141,7 +141,7 @@ def _update(folder: Folder, env: str, wanted: Wanted) -> None:
         for authority, lines in jobs:
             version += 1
             spec.write_text("\n".join(lines) + "\n")
-            argv = ["ssh-keygen", "-q", "-k", "-u", "-f", str(made), "-z", str(version)]
+            argv = ["ssh-keygen", "-q", "-k", "-u", "-f", str(list_path), "-z", str(version)]
             if authority is not None:
                 (work / "authority.pub").write_text(authority.line + "\n")
                 argv += ["-s", str(work / "authority.pub")]
@@ -150,5 +150,5 @@ def _update(folder: Folder, env: str, wanted: Wanted) -> None:
                 raise CaError(
                     f"the revocation list of {env} cannot be changed: {last_words(done)}", hint="see `pushsalt ca show`"
                 )
-        describe(made)
-        folder.write(f"envs/{env}/revoked.krl", regular.read_bytes(made))
+        describe(list_path)
+        folder.write(f"envs/{env}/revoked.krl", regular.read_bytes(list_path))

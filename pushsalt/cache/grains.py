@@ -127,7 +127,7 @@ class GrainBank(Bank):
     def clear(self) -> int:
         count = 0
 
-        def remove(taken: object) -> list[Any]:
+        def remove(staged: object) -> list[Any]:
             nonlocal count
             count = super(GrainBank, self).clear()
             return []
@@ -346,14 +346,14 @@ class GrainBank(Bank):
     def _fill(self, index: GrainIndex) -> None:
         with contextlib.ExitStack() as until_done:
 
-            def differing(taken: dict[str, object]) -> Iterator[tuple[str, dict[str, Any] | None, float]]:
+            def differing(staged: dict[str, object]) -> Iterator[tuple[str, dict[str, Any] | None, float]]:
                 """The entries for the rebuild. Called under the lock: changes of dead processes are completed, then
                 their intents removed.
                 """
                 entries, _ = until_done.enter_context(self._intents.dead())
                 for key, name in entries:
                     self._finish(self._file(key), name)
-                return self._differing(taken)
+                return self._differing(staged)
 
             index.refill(self._source, differing, index.place())
 
@@ -365,10 +365,10 @@ class GrainBank(Bank):
             if entry is not None and state is not None and isinstance(entry.get("value"), dict):
                 yield str(entry.get("key")), entry["value"], state[1] / 1e9, (path.name, state)
 
-    def _differing(self, taken: dict[str, object]) -> Iterator[tuple[str, dict[str, Any] | None, float]]:
+    def _differing(self, staged: dict[str, object]) -> Iterator[tuple[str, dict[str, Any] | None, float]]:
         """The entries whose stamps differ from ``taken``."""
         states = {path.name: stamp(path) for path in self._files()}
-        for key, state in taken.items():
+        for key, state in staged.items():
             name = self._file(key).name
             if state == (name, states.get(name)):
                 del states[name]

@@ -106,8 +106,8 @@ class Intents:
                         continue
                     texts = decode(os.pread(fd, os.fstat(fd).st_size, 0)).split("\0")[:-1]
                     entries += zip(texts[0::2], texts[1::2], strict=False)
-            whole = [(unescape(key), name) for key, name in entries if key != _ALL]
-            yield whole, len(whole) < len(entries)
+            locks = [(unescape(key), name) for key, name in entries if key != _ALL]
+            yield locks, len(locks) < len(entries)
             for path, _ in ids:
                 path.unlink(missing_ok=True)
         finally:

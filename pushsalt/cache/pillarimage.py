@@ -114,7 +114,7 @@ def _current(bank: Entries, look: bool) -> Image:
     _look(bank, image)
     image.folder, image.looked = folder, now
     if image.changes > max(_CHANGED, image.part.rows // _PART):
-        image = _made(image)
+        image = _rewritten(image)
         bank.images.put("all", _packed(image))
     bank.images.put(
         "since",
@@ -170,7 +170,7 @@ def _look(bank: Entries, image: Image) -> None:
         image.touched.pop(row, None)
 
 
-def _made(image: Image) -> Image:
+def _rewritten(image: Image) -> Image:
     """A new image that includes the changes."""
     entries = [Entry(new.id, 0.0, new.pillar) for new in image.fresh.values()]
     dead = [_flags(image.gone, image.part.rows), bytes(len(entries))]

@@ -216,8 +216,8 @@ def _template(chunk: Chunk, minion: Minion, charged: Mapping[str, Any] | None) -
                 return exc.message
             return ""
 
-        asked = ("check", url, saltenv, engine, context, chunk.get("defaults"), names)
-        message = minion.once(FILE, asked, lambda: render().encode()).decode()
+        key = ("check", url, saltenv, engine, context, chunk.get("defaults"), names)
+        message = minion.once(FILE, key, lambda: render().encode()).decode()
         if message:
             yield _failed(message, str(file.path), chunk)
         return

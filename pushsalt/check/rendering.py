@@ -149,11 +149,11 @@ def _top(project: Project, system: System) -> Iterator[Finding]:
                 yield finding("unknown-sls", text, path, line)
 
 
-def _doubted(finding: Finding, asked: Iterable[str]) -> Finding:
+def _doubted(finding: Finding, calls: Iterable[str]) -> Finding:
     """The finding with a lower level, if a made-up answer may be its cause."""
     if not finding.code.startswith(_DOUBTFUL) or finding.code in ("PS101", "PS106"):
         return finding
-    names = ", ".join(dict.fromkeys(asked))
+    names = ", ".join(dict.fromkeys(calls))
     hint = f"it was rendered with made-up answers to {names}: test it on a target with `pushsalt apply --test`"
     return replace(finding, code="PS190", level="info", hint=hint)
 

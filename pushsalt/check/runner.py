@@ -341,14 +341,14 @@ def _further_files(subject: Subject) -> Iterator[str]:
 
 
 def _digest(paths: Sequence[str]) -> str:
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in dict.fromkeys(paths):
         try:
             content = hashlib.sha256(regular.read_bytes(path)).digest() if Path(path).is_file() else b"-"
         except OSError:
             content = b"-"
-        whole.update(path.encode("utf-8", "surrogateescape") + b"\0" + content)
-    return whole.hexdigest()
+        digest.update(path.encode("utf-8", "surrogateescape") + b"\0" + content)
+    return digest.hexdigest()
 
 
 _own: list[str] = []

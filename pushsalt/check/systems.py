@@ -59,11 +59,11 @@ def with_inventory(grains: Mapping[str, Any], hosts: Iterable[Mapping[str, Any]]
     For equal keys the first host counts. The system's own grains have priority. A host whose grains are those of
     another system is not used.
     """
-    whole = dict(grains)
+    merged = dict(grains)
     for host in hosts:
         if all(host.get(key, grains.get(key)) == grains.get(key) for key in ("kernel", "os_family", "os")):
-            _fill(whole, host)
-    return whole
+            _fill(merged, host)
+    return merged
 
 
 def _fill(into: dict[str, Any], more: Mapping[str, Any]) -> None:

@@ -452,15 +452,15 @@ class Child:
 
     def _template(self, work: Work, message: dict[str, Any]) -> dict[str, Any]:
         minion = self._minion(work, message)
-        asked = (message["saltenv"], message["engine"], message["context"], message["defaults"], message["chunk"])
-        return {"text": render_file(minion, message["url"], None, *asked, message["names"])}
+        arguments = (message["saltenv"], message["engine"], message["context"], message["defaults"], message["chunk"])
+        return {"text": render_file(minion, message["url"], None, *arguments, message["names"])}
 
     def _foreign(self, work: Work, message: dict[str, Any]) -> dict[str, Any]:
         """Render a text that the target sent; this process was made for it and has only this target's data."""
         minion = self._minion(work, message, rendering=True, engines=DATA_ENGINES, pillar=message["pillar"])
         text = Foreign(message["text"], minion.id)
-        asked = (message["saltenv"], "jinja", message["context"], message["defaults"], message["chunk"])
-        return {"text": render_file(minion, None, text, *asked, message["names"])}
+        arguments = (message["saltenv"], "jinja", message["context"], message["defaults"], message["chunk"])
+        return {"text": render_file(minion, None, text, *arguments, message["names"])}
 
     def _place(self, work: Work, message: dict[str, Any]) -> dict[str, Any]:
         """The file and line in which another process hung."""

@@ -2,8 +2,8 @@
 
 The broker starts it (``Waiting``), as a new Python process with the modules for rendering and nothing else. Its socket
 is inherited by the processes of commands. A command sends one end of a socket pair, its working folder and its
-stderr there (``asked``); the process forks, and the fork serves that command alone, as the one in ``children.starter``
-does, after it has read from the socket pair what it has to take over: environment, import path, umask and limits. So no
+stderr there (``request_fork``). The process forks; the fork serves that command alone, as ``children.starter`` does,
+after it has read from the socket pair what it has to take over: environment, import path, umask and limits. So no
 data of one command is in the memory of the process that the next one is forked from.
 """
 
@@ -33,7 +33,7 @@ _HEAD: Final = 4
 _LIMIT: Final = 4 * 1024 * 1024
 
 #: in the process of a command: the socket of the waiting starter
-_there: socket.socket | None = None
+_starter_socket: socket.socket | None = None
 
 
 class Waiting:
@@ -60,15 +60,15 @@ class Waiting:
         self.socket.setblocking(False)
 
     def use(self) -> None:
-        """In the process of a command, which ``asked`` is called in."""
-        global _there
+        """In the process of a command, which ``request_fork`` is called in."""
+        global _starter_socket
         os.close(self.life)
-        _there = self.socket
+        _starter_socket = self.socket
 
 
-def asked(theirs: socket.socket, ours: socket.socket, path: Sequence[str], env: Mapping[str, str]) -> bool:
+def request_fork(theirs: socket.socket, ours: socket.socket, path: Sequence[str], env: Mapping[str, str]) -> bool:
     """Have a fork of the waiting starter serve a socket pair; False where there is none."""
-    if _there is None:
+    if _starter_socket is None:
         return False
     try:
         cwd = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
@@ -78,7 +78,7 @@ def asked(theirs: socket.socket, ours: socket.socket, path: Sequence[str], env: 
         request = json.dumps({"env": dict(env), "path": list(path), "umask": _umask(), "files": _files()}).encode()
         if len(request) > _LIMIT:
             return False
-        socket.send_fds(_there, [b"s"], [theirs.fileno(), cwd, 2])
+        socket.send_fds(_starter_socket, [b"s"], [theirs.fileno(), cwd, 2])
         ours.sendall(len(request).to_bytes(_HEAD, "big") + request)
     except OSError:  # it has ended, or does not answer
         return False

@@ -87,7 +87,7 @@ class Pool:
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         with theirs:
-            process = None if kept.asked(theirs, ours, path_of_starter(), environment()) else _started(theirs)
+            process = None if kept.request_fork(theirs, ours, path_of_starter(), environment()) else _started(theirs)
         ours.setblocking(False)
         self._control = ours
         self._sockets.add(ours)

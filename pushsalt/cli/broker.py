@@ -352,12 +352,12 @@ class Broker:
         if len(command.data) - request.HEAD < size:
             return True
         try:
-            asked = request.decode(bytes(command.data[request.HEAD :]))
+            wanted = request.decode(bytes(command.data[request.HEAD :]))
         except (ValueError, IndexError):
             return False
         if len(command.descriptors) != 4:
             return False
-        self._begin(command, asked)
+        self._begin(command, wanted)
         return True
 
     def _signalled(self, command: Command, data: bytes) -> None:
@@ -375,7 +375,7 @@ class Broker:
 
     # --- commands
 
-    def _begin(self, command: Command, asked: request.Request) -> None:
+    def _begin(self, command: Command, wanted: request.Request) -> None:
         from pushsalt.cli import brokered
 
         read, command.life = os.pipe()
@@ -412,7 +412,7 @@ class Broker:
             command.sock.close()
             if self._starter is not None:
                 self._starter.use()
-            code = brokered.run(asked, command.descriptors, read)
+            code = brokered.run(wanted, command.descriptors, read)
         except BaseException:
             code = 70
         finally:

@@ -196,10 +196,10 @@ def prune(given: Given) -> int:
     number = None if given.keep is None else _number("--keep", given.keep, zero=True)
     client = _client(given)
     if seconds is None and number is None:
-        gone = client.jobs.prune(bounds_of(client.project.config.opts))
+        removed = client.jobs.prune(bounds_of(client.project.config.opts))
     else:
-        gone = client.jobs.prune_beyond(seconds=seconds, number=number)
-    write(given, gone, [f"{len(gone)} jobs removed"])
+        removed = client.jobs.prune_beyond(seconds=seconds, number=number)
+    write(given, removed, [f"{len(removed)} jobs removed"])
     return 0
 
 

@@ -67,7 +67,7 @@ def rows(panel: str, *options: Opt) -> tuple[Opt, ...]:
     return tuple(replace(row, panel=panel) for row in options)
 
 
-def whole(flag: str, text: str | None) -> int | None:
+def positive(flag: str, text: str | None) -> int | None:
     """A whole number above 0. Raises UsageError."""
     if text is None:
         return None

@@ -86,10 +86,10 @@ def _opened(given: Given, words: Sequence[str]) -> tuple[Client, list[PlanFile]]
 
 def _about(plan: PlanFile) -> str:
     """A description of a plan: its command, time and revision."""
-    made = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(plan.made["created"]))
+    created = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(plan.made["created"]))
     commit = f", revision {plan.made['revision'][:12]}" if plan.made["revision"] else ""
     commit += " with uncommitted changes" if commit and plan.made.get("dirty") else ""
-    return f"{' '.join(plan.made['words'])}, made {made} ({age_text(plan.age)} ago){commit}"
+    return f"{' '.join(plan.made['words'])}, made {created} ({age_text(plan.age)} ago){commit}"
 
 
 def _shape(ret: Any) -> Any:
@@ -107,7 +107,7 @@ def _write(given: Given, client: Client, data: Mapping[str, Any], returns: Mappi
     from pushsalt.cli.returns import outputter_named
 
     terminal = TERMINAL.get()
-    made = outputters.pieces(
+    output = outputters.pieces(
         outputter_named(given.out, client),
         data,
         returns=returns,
@@ -118,5 +118,5 @@ def _write(given: Given, client: Client, data: Mapping[str, Any], returns: Mappi
         opts=client.project.config.opts,
         state_output="",
     )
-    for piece in made:
+    for piece in output:
         terminal.stdout.write(piece, utf8=given.out not in (None, "rich"))

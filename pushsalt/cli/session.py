@@ -44,7 +44,7 @@ def start(given: Given, target: Annotated[str | None, _TARGET] = None) -> int:
 
     client, _ = open_client(given, TERMINAL.get(), Watcher())
     config = client.project.config
-    seconds = sessions.wanted(given, config) or sessions.DEFAULT
+    seconds = sessions.configured_seconds(given, config) or sessions.DEFAULT
     where = sessions.Place(config)
     if where.info() is None:
         sessions.keeper(where, seconds, running=False)

@@ -58,7 +58,7 @@ def spoken(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{max(0.0, seconds):.0f} s"
 
 
-def wanted(given: Given, config: Config) -> float | None:
+def configured_seconds(given: Given, config: Config) -> float | None:
     """Seconds of the session that the command line or the configuration sets; None if neither does."""
     hint = "for example 10m, 1h or 0"
     if given.session is not None:
@@ -113,7 +113,7 @@ def read_info(path: Path) -> dict[str, Any] | None:
 
 def begin(given: Given, project: Project) -> None:
     """Let the command use a kept session, if there is one or one is requested. Raises UsageError, ConfigError."""
-    seconds = wanted(given, project.config)
+    seconds = configured_seconds(given, project.config)
     where = Place(project.config)
     info = where.info()
     if seconds is None and info is not None:
@@ -222,7 +222,7 @@ def ask(path: str, kind: bytes, **values: Any) -> dict[str, Any] | None:
         return None
     try:
         sock.settimeout(ANSWER)
-        sock.sendall(lease.said(kind, **values))
+        sock.sendall(lease.message(kind, **values))
         data = b""
         while len(data) < lease.HEAD or len(data) < lease.HEAD + int.from_bytes(data[5:9], "big"):
             piece = sock.recv(65536)

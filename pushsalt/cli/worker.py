@@ -11,7 +11,7 @@ import typer
 
 from pushsalt.cli.answer import write
 from pushsalt.cli.app import Actions, Command
-from pushsalt.cli.opt import Opt, whole
+from pushsalt.cli.opt import Opt, positive
 from pushsalt.cli.options import GLOBAL, LIMITS, OUTPUT, Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.cli.twosignals import heed
@@ -80,7 +80,7 @@ async def _work(given: Given) -> int:
     url = str(given.workers or (loaded.url if loaded is not None else None) or config.opts["workers"] or "")
     if not url:
         raise UsageError("worker needs the URL of a NATS server", "--workers URL, or `workers:` in the configuration")
-    width = whole("--concurrency", given.concurrency) or DEFAULT_CONCURRENCY
+    width = positive("--concurrency", given.concurrency) or DEFAULT_CONCURRENCY
     one = Worker(site, url, config.cache_dir / "worker" / site, folder=folder, width=width)
     stopped = asyncio.Event()
     heed(stopped)
@@ -123,11 +123,11 @@ async def _status(given: Given) -> dict[str, Any]:
     url = str(client.project.config.opts["workers"] or "")
     if not url:
         raise UsageError("there is no NATS server", "--workers URL, or `workers:` in the configuration")
-    made = await connection.connect(url, parties.keys_folder(client.project))
+    server = await connection.connect(url, parties.keys_folder(client.project))
     try:
-        return {"sites": await state.sites(made)}
+        return {"sites": await state.sites(server)}
     finally:
-        await made.close()
+        await server.close()
 
 
 register(app)

@@ -45,9 +45,9 @@ def _forbidden() -> str:
     text.
     """
     bridge = f"psp{secrets.token_hex(3)}"
-    made = _run("ip", "link", "add", bridge, "type", "bridge", check=False)
-    if made.returncode:
-        return f"this machine cannot create a network bridge: {made.stdout.strip()}"
+    result = _run("ip", "link", "add", bridge, "type", "bridge", check=False)
+    if result.returncode:
+        return f"this machine cannot create a network bridge: {result.stdout.strip()}"
     _run("ip", "link", "delete", bridge, check=False)
     with tempfile.TemporaryDirectory(prefix="pushsalt-probe-") as folder:
         try:

@@ -123,11 +123,11 @@ class SshdBed:
         for id in list(self.targets):
             while not _answers(self.targets[id].port):
                 log = self._log(id).read_text(errors="replace")
-                gone = self.targets[id].process.poll() is not None
-                if gone and _TAKEN in log:  # another process uses the port now: use another port
+                has_ended = self.targets[id].process.poll() is not None
+                if has_ended and _TAKEN in log:  # another process uses the port now: use another port
                     self._log(id).unlink()
                     self.add(id, self.targets[id].config, **self.targets[id].settings)
-                elif gone or time.monotonic() > end:
+                elif has_ended or time.monotonic() > end:
                     raise RuntimeError(f"{id}: sshd did not start: {log.strip()}")
                 time.sleep(0.01)
 

@@ -86,20 +86,20 @@ def markdown(data: Mapping[str, Any], total: int, limit: int = LIMIT) -> str:
 
 
 def _pieces(ids: list[str], differences: Mapping[str, Any]) -> Iterator[str]:
-    who = _named(ids)
+    title = _named(ids)
     states = differences["states"]
     names = [f"{word}: {_state(tag)}" for kind, word in (_WORDS[0], _WORDS[2]) for tag in states[kind]]
     if names:
-        yield _folded(f"{who}: {len(names)} states added or removed", "\n".join(names), "")
+        yield _folded(f"{title}: {len(names)} states added or removed", "\n".join(names), "")
     for tag, arguments in states["changed"].items():
         rows = [f"{name}: {_value(old)} -> {_value(new)}" for name, (old, new) in arguments.items()]
-        yield _folded(f"{who}: changed: {_state(tag)}", "\n".join(rows), "")
+        yield _folded(f"{title}: changed: {_state(tag)}", "\n".join(rows), "")
     for path, diff in differences["files"].items():
-        yield _folded(f"{who}: file {path}", diff.rstrip("\n"), "diff")
+        yield _folded(f"{title}: file {path}", diff.rstrip("\n"), "diff")
     if differences["pillar"]:
-        yield _folded(f"{who}: pillar", "\n".join(differences["pillar"]), "")
+        yield _folded(f"{title}: pillar", "\n".join(differences["pillar"]), "")
     if differences["unknown"]:
-        yield _folded(f"{who}: unknown", "\n".join(differences["unknown"]), "")
+        yield _folded(f"{title}: unknown", "\n".join(differences["unknown"]), "")
 
 
 def _folded(title: str, body: str, kind: str) -> str:

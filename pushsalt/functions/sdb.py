@@ -27,19 +27,19 @@ def get(minion: Minion, uri: Any, strict: bool = False, unmask: Any = None) -> A
     The value is masked for a command line without ``unmask=True``, as with pillar. Raises TargetError if the driver
     cannot read it, FunctionError for other errors.
     """
-    return _asked(minion, uri, lambda sdb: sdb.get(uri, strict))
+    return _called(minion, uri, lambda sdb: sdb.get(uri, strict))
 
 
 @for_command
 def set_(minion: Minion, uri: Any, value: Any) -> Any:
     """Set the value of ``uri``; returns the driver's return. False for a text that is not a URI of a profile."""
-    return _asked(minion, uri, lambda sdb: sdb.set(uri, value))
+    return _called(minion, uri, lambda sdb: sdb.set(uri, value))
 
 
 @for_command
 def delete(minion: Minion, uri: Any) -> Any:
     """The driver's return for the deletion of ``uri``; False for a text that is not a URI of a profile."""
-    return _asked(minion, uri, lambda sdb: sdb.delete(uri))
+    return _called(minion, uri, lambda sdb: sdb.delete(uri))
 
 
 @for_command
@@ -61,10 +61,10 @@ def get_or_set_hash(minion: Minion, uri: Any, length: int = 8, chars: str = CHAR
     def _set_hash(sdb: Sdb) -> Any:
         return sdb.get_or_set_hash(uri, length, chars)
 
-    return _asked(minion, uri, call)
+    return _called(minion, uri, call)
 
 
-def _asked(minion: Minion, uri: Any, call: Any) -> Any:
+def _called(minion: Minion, uri: Any, call: Any) -> Any:
     sdb: Sdb = minion.project.command.sdb
     profile, key = split(uri) if is_uri(uri) else ("", "")
     if key and not sdb.has(profile) and _named_elsewhere(minion, profile):

@@ -340,11 +340,11 @@ def request(minion: Minion, mods: Any = None, **kwargs: Any) -> Any:
     state.request.
     """
     kwargs["test"] = True
-    asked = {"mods": mods, "kwargs": dict(kwargs)}
+    stored = {"mods": mods, "kwargs": dict(kwargs)}
     name = str(kwargs.get("name", "default"))
 
     def keep(returns: Any) -> None:
-        minion.project.requests.put(minion.id, {**check_request(minion), name: {"test_run": returns, **asked}})
+        minion.project.requests.put(minion.id, {**check_request(minion), name: {"test_run": returns, **stored}})
 
     value = apply_(minion, mods, **kwargs)
     if isinstance(value, Lowstate):
@@ -383,12 +383,12 @@ def run_request(minion: Minion, name: str = "default", **kwargs: Any) -> Any:
     """Run the request of this name, with ``kwargs`` merged over its own, and remove all requests. Returns {} if there
     is none.
     """
-    asked = check_request(minion).get(name)
-    if not asked:
+    stored = check_request(minion).get(name)
+    if not stored:
         return {}
-    merged = {**asked["kwargs"], **kwargs}
+    merged = {**stored["kwargs"], **kwargs}
     merged.pop("test", None)
-    value = apply_(minion, asked["mods"], **merged)
+    value = apply_(minion, stored["mods"], **merged)
     if isinstance(value, Lowstate):
         value.done = lambda returns: minion.project.requests.delete(minion.id)
     return value

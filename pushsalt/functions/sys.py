@@ -33,7 +33,7 @@ __reads__ = (
 )
 
 
-def _own(minion: Minion) -> Mapping[str, Callable[..., Any]]:
+def _callable_functions(minion: Minion) -> Mapping[str, Callable[..., Any]]:
     """The controller's functions that may be called for this target."""
     controller = minion.controller
     allowed = [name for name in controller.names() if callable_from_outside(minion.opts, name)]
@@ -50,18 +50,18 @@ def _elsewhere(minion: Minion, function: str, args: tuple[Any, ...], both: Calla
 def list_functions(minion: Minion, *args: str, **kwargs: Any) -> list[str]:
     """The names of all functions, of those of some modules, or of those that match a glob."""
     names = _elsewhere(minion, "list_functions", args, lambda functions, *args: sysdoc.chosen(functions, args))
-    return sorted({*names, *sysdoc.chosen(_own(minion), args)})
+    return sorted({*names, *sysdoc.chosen(_callable_functions(minion), args)})
 
 
 def list_modules(minion: Minion, *args: str) -> list[str]:
     """The names of all modules, or of those that match a glob."""
     names = _elsewhere(minion, "list_modules", args, lambda functions, *args: sysdoc.modules(functions, args))
-    return sorted({*names, *sysdoc.modules(_own(minion), args)})
+    return sorted({*names, *sysdoc.modules(_callable_functions(minion), args)})
 
 
 def doc(minion: Minion, *args: str) -> dict[str, Any]:
     """``{function: docstring}`` of all modules, of some, or of functions that match a glob."""
-    own = _own(minion)
+    own = _callable_functions(minion)
     docs = {name: sysdoc.plain(own[name].func.__doc__) for name in sysdoc.chosen(own, args)}  # type: ignore[attr-defined]
     texts = _elsewhere(minion, "doc", args, _docs)
     return dict(sorted({**docs, **texts}.items()))
@@ -74,7 +74,7 @@ def _docs(functions: Mapping[str, Callable[..., Any]], *args: str) -> dict[str, 
 def argspec(minion: Minion, module: str = "") -> dict[str, Any]:
     """``{function: {args, defaults, varargs, kwargs}}`` of a module, or of functions that match a glob."""
     specs = _elsewhere(minion, "argspec", (module,), sysdoc.argspecs)
-    for name, spec in sysdoc.argspecs(_own(minion), module).items():
+    for name, spec in sysdoc.argspecs(_callable_functions(minion), module).items():
         earlier = specs.get(name)  # for a function that both have, the signature with more arguments
         if earlier is None or len(earlier["args"] or ()) < len(spec["args"] or ()):
             specs[name] = spec

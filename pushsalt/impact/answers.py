@@ -68,9 +68,9 @@ def answer(side: Side, target: Target, cached: Mapping[str, Any] | None) -> Answ
         minion.check_pillar()  # before the recording, since pillar is compiled separately for each target
         result: Answer = minion.once(_LEVEL, "impact", lambda: _looked(minion, side.place))
     except StateError as exc:
-        return Answer(errors=list(_told(exc.errors, side.place)))
+        return Answer(errors=list(_lines_of_errors(exc.errors, side.place)))
     except PushsaltError as exc:
-        return Answer(errors=list(_told([exc.message], side.place)))
+        return Answer(errors=list(_lines_of_errors([exc.message], side.place)))
     return result
 
 
@@ -78,7 +78,7 @@ def _looked(minion: Minion, place: Place) -> Answer:
     answer = Answer(pillar=minion.pillar_result.pillar)
     result = minion.compiler.highstate()
     if result.problems:
-        answer.errors = list(_told(result.errors, place))
+        answer.errors = list(_lines_of_errors(result.errors, place))
         return answer
     for chunk in result.low:
         answer.states.setdefault(place.shown(tag(chunk)), place.shown(arguments(chunk)))
@@ -99,14 +99,14 @@ def _reads() -> tuple[tuple[Any, ...], ...] | None:
     return tuple(read for read in reads if read[0] in ("find", "read", "list"))
 
 
-def _told(errors: Any, place: Place) -> Iterator[str]:
+def _lines_of_errors(errors: Any, place: Place) -> Iterator[str]:
     """Each error as one line; those caused by the missing connection have a note about it."""
     texts = [str(error) for error in errors]
     for text in texts[1:] if len(texts) > 1 and texts[0].startswith("Pillar failed") else texts:
-        asked = _NEEDS.search(text)
+        match = _NEEDS.search(text)
         where = re.search(r"SLS '([^']*)'", text)
         of = f" (SLS {where[1]})" if where else ""
-        yield f"{asked[1]} needs the target{of}" if asked else str(place.shown(text.split("\n", 1)[0]))
+        yield f"{match[1]} needs the target{of}" if match else str(place.shown(text.split("\n", 1)[0]))
 
 
 def arguments(chunk: Chunk) -> dict[str, Any]:
@@ -168,8 +168,8 @@ def _rendered(
     except ValueError as exc:
         unknown.append(f"{chunk.get('name')}: {exc}")
     except PushsaltError as exc:
-        asked = _NEEDS.search(exc.message)
-        why = f"it asks the target: {asked[1]}" if asked else place.shown(exc.message.split("\n", 1)[0])
+        match = _NEEDS.search(exc.message)
+        why = f"it asks the target: {match[1]}" if match else place.shown(exc.message.split("\n", 1)[0])
         unknown.append(f"{chunk.get('name')}: {url} cannot be rendered: {why}")
     return None
 

@@ -81,16 +81,16 @@ def compare(
     commits = sides(repo, words)
     with ExitStack() as stack:
         folders = [stack.enter_context(_folder(repo, commit, project.config.cache_dir, reporter)) for commit in commits]
-        made = []
+        impacts = []
         for commit, folder in zip(commits, folders, strict=True):
             place = Place(repo.top, folder, tuple(folders))
             own = settings_of(settings, project, place)
             if own.config is not None and not own.config.exists():
                 text = f"{commit[:12]} has no {own.config.relative_to(folder)}: the project was not there yet"
                 raise UsageError(text, hint="name a later revision")
-            made.append(Side(commit or WORKING, own, place, reporter, everything))
-            stack.callback(made[-1].close)
-        return between(made[0], made[1], project, ids)
+            impacts.append(Side(commit or WORKING, own, place, reporter, everything))
+            stack.callback(impacts[-1].close)
+        return between(impacts[0], impacts[1], project, ids)
 
 
 def locked(settings: Settings, project: Project, old: Path, new: Path, reporter: Reporter) -> Impact:

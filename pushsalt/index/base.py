@@ -88,14 +88,14 @@ class Index:
         with journal.rewriting(wait=True), journal.locked() if waiting else contextlib.nullcontext():
             if journal.place() == instead:
                 old = self._segments()
-                made: list[str] = []
+                names: list[str] = []
                 try:
-                    fill(made)
+                    fill(names)
                 except BaseException:
-                    for name in made:
+                    for name in names:
                         (self.path / name).unlink(missing_ok=True)
                     raise
-                journal.sweep(old, keep=made)
+                journal.sweep(old, keep=names)
             journal.forget()
             self._refresh()
 

@@ -165,7 +165,7 @@ class View:
             if name == "*":
                 mask |= self._any_in(part, expr, manner) << at
             at += part.rows
-        ours = self._among_entries(lambda grains: terms.found(grains, expr, delimiter, same), at)
+        ours = self._among_entries(lambda grains: terms.matches(grains, expr, delimiter, same), at)
         return (mask | ours) & self.everything
 
     def _grain_in(self, part: Part, name: Any, expr: str, delimiter: str, manner: Manner) -> int:
@@ -178,7 +178,7 @@ class View:
 
                 def ask(value: Any, same: terms.Same, key: Any = key) -> bool:
                     # below the first level only: _any_in handles "*" as the first part
-                    return terms.found_below({key: value}, expr, delimiter, same)
+                    return terms.matches_below({key: value}, expr, delimiter, same)
 
                 mask |= column.find(Query(ask, manner)) & ~named
                 named |= column.present() if number is not name else 0

@@ -231,11 +231,11 @@ def parse_listing(source: Source, base: Layer, warnings: list[str]) -> list[Host
 
 
 def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list[str]) -> list[Host]:
-    whole = groups.pop("all", Group("all"))
-    _check_children(groups, whole, source)
+    all_group = groups.pop("all", Group("all"))
+    _check_children(groups, all_group, source)
     depths = _depths(groups)
     members = {name: _members(name, groups) for name in groups}
-    ids = list(dict.fromkeys([*whole.hosts, *(id for group in groups.values() for id in group.hosts)]))
+    ids = list(dict.fromkeys([*all_group.hosts, *(id for group in groups.values() for id in group.hosts)]))
     folders = VarsFolders(source, warnings)
     left_out: set[str] = set()
 
@@ -254,7 +254,7 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
         return _Written(variables, key, f"group {group.name}", merged, source.own and refers(variables))
 
     order = sorted(groups, key=lambda name: (depths[name], _priority(groups[name]), name))
-    written: dict[str | None, _Written] = {None: of_group(whole, ("all",))}
+    written: dict[str | None, _Written] = {None: of_group(all_group, ("all",))}
     written.update({name: of_group(groups[name], ("groups", name)) for name in order})
     shared = {name: layer(each) for name, each in written.items() if not each.refers}
     hosts = []
@@ -262,7 +262,7 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
         id = check_id(raw, source.where(("hosts", raw)))
         variables: dict[Any, Any] = {}
         places: dict[Any, Position] = {}
-        for group in (whole, *groups.values()):
+        for group in (all_group, *groups.values()):
             variables.update(group.hosts.get(raw, {}))
             places.update(group.places.get(raw, {}))
         more, more_places = folders.of("host_vars", raw)
@@ -325,8 +325,8 @@ def _placed(layer: Layer, places: Mapping[Any, Position]) -> Layer:
     return replace(layer, settings=settings)
 
 
-def _check_children(groups: dict[str, Group], whole: Group, source: Source) -> None:
-    for group in (whole, *list(groups.values())):
+def _check_children(groups: dict[str, Group], all_group: Group, source: Source) -> None:
+    for group in (all_group, *list(groups.values())):
         for child in group.children:
             if child not in groups:
                 groups[child] = Group(child)  # Ansible takes an undeclared child for an empty group in YAML and JSON

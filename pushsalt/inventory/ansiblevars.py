@@ -111,9 +111,9 @@ class References:
     def _text(self, text: str) -> tuple[Any, int]:
         if isinstance(text, Unsafe) or not _JINJA.search(text):
             return text, len(text) + 1
-        whole = _REFERENCE.fullmatch(text.strip())
-        if whole is not None:
-            return self._named(whole[1])
+        single = _REFERENCE.fullmatch(text.strip())
+        if single is not None:
+            return self._named(single[1])
         pieces: list[str] = []
         kind: type[str] = str
         size, end = 1, 0

@@ -106,13 +106,13 @@ def as_json(rows: Iterable[Row]) -> str:
     def text(value: str) -> str:
         encoded = texts.get(value)
         if encoded is None:
-            encoded = texts[value] = _sound(json.dumps(value))
+            encoded = texts[value] = _plain(json.dumps(value))
         return encoded
 
     iso, entries = _iso(), []
     for jid, fun, arg, kwarg, tgt, kind, user, start, end, state, code, targets, failed, unanswered, *_ in rows:
         entries.append(
-            f'{{"jid": "{jid}", "fun": {text(fun)}, "arg": {_sound(arg)}, "kwarg": {_sound(kwarg)}, "tgt": {text(tgt)},'
+            f'{{"jid": "{jid}", "fun": {text(fun)}, "arg": {_plain(arg)}, "kwarg": {_plain(kwarg)}, "tgt": {text(tgt)},'
             f' "tgt_type": {text(kind)}, "user": {text(user)}, "start": "{iso(start)}",'
             f' "end": {"null" if end is None else chr(34) + iso(end) + chr(34)}, "state": "{state}",'
             f' "exit_code": {"null" if code is None else code}, "targets": {targets}, "failed": {failed},'
@@ -138,7 +138,7 @@ def _iso() -> Callable[[float], str]:
     return iso
 
 
-def _sound(text: str) -> str:
+def _plain(text: str) -> str:
     """JSON without lone surrogates, which command lines that are not UTF-8 contain."""
     if "\\ud" not in text:
         return text

@@ -201,9 +201,9 @@ class Journal:
                     break
         if until:
             query = "SELECT COALESCE(SUM(size), 0) FROM events WHERE number <= ?"
-            gone = int(connection.execute(query, (until,)).fetchone()[0])
+            removed = int(connection.execute(query, (until,)).fetchone()[0])
             connection.execute("DELETE FROM events WHERE number <= ?", (until,))
-            connection.execute("UPDATE meta SET value = value - ? WHERE key = 'size'", (gone,))
+            connection.execute("UPDATE meta SET value = value - ? WHERE key = 'size'", (removed,))
             connection.execute("PRAGMA incremental_vacuum(4000)").fetchall()
 
     def rows(self, query: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:

@@ -339,11 +339,11 @@ class Minion:
         if not noting(self.inputs):
             self.inputs.begin()
         try:
-            asked = (key_of(question), *self.inputs.question())
+            key = (key_of(question), *self.inputs.question())
         except NoKeyError:
             spoil("it depends on what cannot be compared")
             return each_time(level, question, render)
-        return self.project.shared.once.get(level, asked, self.inputs, render)
+        return self.project.shared.once.get(level, key, self.inputs, render)
 
     def decrypt(self, value: Any, renderer: str | None) -> Any:
         """A decrypted value of pillar. Raises RenderError."""

@@ -220,7 +220,7 @@ class CustomModules:
         refused = (self._opts.get("extmod_blacklist") or {}).get(kind) or ()
         modules: dict[str, CustomModule] = {}
         for name, parts in self._candidates(kind):
-            if name in modules or not _sound(name) or (allowed and name not in allowed) or name in refused:
+            if name in modules or not _is_name(name) or (allowed and name not in allowed) or name in refused:
                 continue
             first = next(iter(parts.values()))
             if max(map(len, parts)) > _LONGEST:
@@ -289,7 +289,7 @@ def _text(data: bytes) -> str:
         return ""
 
 
-def _sound(name: str) -> bool:
+def _is_name(name: str) -> bool:
     return name.isidentifier() and name.isascii() and name != _PACKAGE
 
 

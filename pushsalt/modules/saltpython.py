@@ -121,8 +121,8 @@ class SaltPython:
         self._lock = threading.RLock()
 
     @cached_property
-    def found(self) -> dict[str, Any]:
-        """The output of the program."""
+    def probed(self) -> dict[str, Any]:
+        """The output of the probe, a program that this Python runs."""
         try:
             status = os.stat(self.python)  # noqa: PTH116
             mark = f"probe {self.python} {status.st_ino} {status.st_mtime_ns} {_newest(self.python)}"
@@ -158,11 +158,11 @@ class SaltPython:
 
     @property
     def version(self) -> str:
-        return str(self.found["version"])
+        return str(self.probed["version"])
 
     def start_fields(self) -> dict[str, Any]:
         """The fields for a target at the start of a session."""
-        return {"version": self.version, "python": self.found["tops"]["salt"][2]}
+        return {"version": self.version, "python": self.probed["tops"]["salt"][2]}
 
     # --- functions
 
@@ -192,7 +192,7 @@ class SaltPython:
     @cached_property
     def _index(self) -> Mapping[str, Mapping[str, list[list[Any]]]]:
         """kind -> virtual name -> [name, path, package] of the files."""
-        places = [("salt", self.found["tops"]["salt"][0]), *((base, path) for base, path in self.found["more"])]
+        places = [("salt", self.probed["tops"]["salt"][0]), *((base, path) for base, path in self.probed["more"])]
         stamps = [f"{path}/{kind} {_mtime(f'{path}/{kind}')}" for _, path in places for kind in KINDS]
         key = f"index {self.version} {stamps!r}"
         kept = self._bank.get(key)
@@ -236,7 +236,7 @@ class SaltPython:
             "modules": [file.name for file in files],
             "functions": sorted(name for name in functions if not name.startswith("_")),
             "files": self._closure([file.name for file in files]),
-            "tops": {name: [native, least] for name, (_, native, least) in self.found["tops"].items()},
+            "tops": {name: [native, least] for name, (_, native, least) in self.probed["tops"].items()},
         }
 
     def _closure(self, names: Iterable[str]) -> list[list[Any]]:
@@ -270,7 +270,7 @@ class SaltPython:
 
     def _look(self, name: str) -> File | None:
         parts = name.split(".")
-        top = self.found["tops"].get(parts[0])
+        top = self.probed["tops"].get(parts[0])
         if top is None or not all(part.isidentifier() for part in parts):
             return None
         if len(parts) == 1 and top[0].endswith(".py"):
@@ -285,7 +285,7 @@ class SaltPython:
     def _is_native(self, name: str) -> bool:
         """Whether this module exists only as a C extension."""
         parts = name.split(".")
-        top = self.found["tops"].get(parts[0])
+        top = self.probed["tops"].get(parts[0])
         if top is None or self._file(name) is not None or not all(part.isidentifier() for part in parts):
             return False
         base = Path(top[0], *parts[1:])

@@ -65,7 +65,7 @@ async def call(
     shipped = _is_shipped(runner)
     if shipped:
         _bind(runner, name, args, kwargs)
-    events = Told(client, name, args, kwargs, jid)
+    events = RunnerEvents(client, name, args, kwargs, jid)
     try:
         runner.__globals__["__jid_event__"] = events
         value = await asyncio.to_thread(lambda: runner(run, *args, **kwargs) if shipped else runner(*args, **kwargs))
@@ -105,7 +105,7 @@ def _public(loaded: ModuleType) -> list[str]:
     return [aliases.get(name, name) for name in names if getattr(loaded, name).__module__ == loaded.__name__]
 
 
-class Told:
+class RunnerEvents:
     """The events of one call of a runner function: ``salt/run/JID/new`` and ``…/ret``.
 
     The object is also ``__jid_event__`` of the function. Orchestrations send their events themselves.

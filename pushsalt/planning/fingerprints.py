@@ -42,14 +42,14 @@ class Fingerprints:
 
     def text(self, text: str) -> str:
         """``text`` with each secret replaced by its fingerprint."""
-        return self._told(text, self._redactor.text(text))
+        return self._of_lines(text, self._redactor.text(text))
 
     def _both(self, plain: Any, hidden: Any) -> Any:
         if plain is hidden:
             return hidden
         match plain, hidden:
             case str(), str():
-                return self._told(plain, hidden)
+                return self._of_lines(plain, hidden)
             case Mapping(), Mapping():
                 pairs = zip(plain.items(), hidden.items(), strict=True)
                 return {key: self._both(value, shown) for (_, value), (key, shown) in pairs}
@@ -59,7 +59,7 @@ class Fingerprints:
             return f"{MASK}({self.of(repr(plain))})"
         return hidden
 
-    def _told(self, plain: str, hidden: str) -> str:
+    def _of_lines(self, plain: str, hidden: str) -> str:
         before, after = plain.split("\n"), hidden.split("\n")
         if len(before) != len(after):
             return self._line(plain, hidden)

@@ -153,7 +153,7 @@ class Answers:
     def _ask(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
         name = str(question.get("fun"))
         if name == "mine.store":
-            return {"ret": _told(minion, *question.get("args") or ())}
+            return {"ret": _set_mine(minion, *question.get("args") or ())}
         if name == "sys.docs":
             return {"ret": docs(*question.get("args") or ((),))}
         own = function_named(name) if has_trait(name, FOR_TARGETS) else None
@@ -167,7 +167,7 @@ class Answers:
         return {"ret": own(minion, *args, **kwargs)}
 
 
-def _told(minion: Minion, values: Any, clear: Any = False) -> bool:
+def _set_mine(minion: Minion, values: Any, clear: Any = False) -> bool:
     """Store mine values of a target. It can only set its own."""
     if not isinstance(values, dict):
         raise StateError("the mine takes a mapping of values")
@@ -199,10 +199,10 @@ def _serialized(minion: Minion, chunks: Iterable[Chunk], what: str, kind: object
                 raise StateError(f"{what}: the option {name!r} cannot be {part!r:.40}")
     named = {chunk.get(key) for chunk in chunks for key in ("serializer", "formatter") if chunk.get("state") == "file"}
     places = plugins.folders("serializers", minion.project.config.opts) if kind in named else ()
-    made = getattr(serializer_named(str(kind), places), what)(value, **options)
+    result = getattr(serializer_named(str(kind), places), what)(value, **options)
     if what == "deserialize":  # a small property list can expand to very much data
-        _modest(made)
-    return made
+        _modest(result)
+    return result
 
 
 def _modest(value: Any) -> None:

@@ -119,10 +119,10 @@ def prune(project: Project, older: float | None = None) -> dict[str, int]:
     removed = {}
     for name, bank in banks(project).items():
         of = existing.get(name, targets.keys() | managed.keys())
-        gone = [
+        stale = [
             key for key, _, seen in list(bank.entries()) if key not in of or (older is not None and now - seen > older)
         ]
-        removed[name] = sum(bank.delete(key) for key in gone) + bank.sweep(now - _LEFT_OVER)
+        removed[name] = sum(bank.delete(key) for key in stale) + bank.sweep(now - _LEFT_OVER)
     types = {id: target.transport for id, target in targets.items()}
     removed["resources"] += resources + project.resources.keep(types)
     from pushsalt.git.prune import prune as prune_copies

@@ -77,9 +77,9 @@ class Discovery:
         for type, text in itertools.islice(failed.items(), _SAID):
             what = "discovery failed for some" if type in resources else "discovery failed"
             log.warning("%s: resources of type %.60s: %s: %.300s", self._target.id, type, what, text)
-        asked = {type: ids for type, ids in resources.items() if type in declared}
+        of_types = {type: ids for type, ids in resources.items() if type in declared}
         broken = [type for type in failed if type in declared]
         registered: dict[str, list[str]] = await self._in_thread(
-            partial(self._project.managed.register, self._target.id, asked, broken, declared)
+            partial(self._project.managed.register, self._target.id, of_types, broken, declared)
         )
         return registered

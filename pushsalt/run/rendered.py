@@ -121,8 +121,8 @@ class RenderedTarget:
         names: dict[str, Any] | None,
     ) -> bytes:
         """Render a file of the file roots for this target. Raises RenderError, TargetError."""
-        asked = {"url": url, "saltenv": saltenv, "engine": engine, "context": context, "defaults": defaults}
-        done = await self._work("template", **asked, chunk=chunk, names=names)
+        fields = {"url": url, "saltenv": saltenv, "engine": engine, "context": context, "defaults": defaults}
+        done = await self._work("template", **fields, chunk=chunk, names=names)
         return bytes(done["text"])
 
     async def foreign(
@@ -369,8 +369,8 @@ class RenderedTarget:
 class _Blobs(Mapping[str, Blob]):
     """The blobs of a plan, looked up on access."""
 
-    def __init__(self, made: Mapping[str, Callable[[], Blob]]) -> None:
-        self._made = made
+    def __init__(self, openers: Mapping[str, Callable[[], Blob]]) -> None:
+        self._made = openers
 
     def __getitem__(self, digest: str) -> Blob:
         return self._made[digest]()

@@ -432,8 +432,8 @@ class Work:
 
         Called when the return is known, or when there will be none.
         """
-        held, self._logged = self._logged, []
-        for text in held if not in_return else ():
+        texts, self._logged = self._logged, []
+        for text in texts if not in_return else ():
             log.error("%s", text, extra={"target": self.target.id})
 
     def _fired(self, name: Any, ret: dict[str, Any]) -> None:

@@ -136,7 +136,7 @@ def _of_bank(store: Bank, bank: Any) -> Iterator[tuple[str, str, str]]:
             yield name, stored, key
 
 
-def _own(bank: Any) -> None:
+def _check_bank(bank: Any) -> None:
     """Raises FunctionError for a bank that holds data of targets."""
     if _path(bank) in _OF_TARGETS:
         hint = "`pushsalt cache clear` and cache.clear_* remove entries; runs on targets make them"
@@ -145,7 +145,7 @@ def _own(bank: Any) -> None:
 
 def store(run: Run, bank: str, key: str, data: Any, cachedir: Any = None) -> None:
     """Keep data under a key of a bank; banks are paths: ``app/releases``."""
-    _own(bank)
+    _check_bank(bank)
     run.client.redactor().add_pillar(data if isinstance(data, dict) else {})
     if not _store(run).put(_name(bank, key), data):
         path = run.client.project.config.cache_dir / "store"
@@ -193,7 +193,7 @@ def updated(run: Run, bank: str, key: str, cachedir: Any = None) -> int | None:
 
 def flush(run: Run, bank: str, key: str | None = None, cachedir: Any = None) -> bool:
     """Remove a key of a bank; without a key the bank with all that is in it."""
-    _own(bank)
+    _check_bank(bank)
     kept = _store(run)
     if key is not None:
         return kept.delete(_name(bank, key))

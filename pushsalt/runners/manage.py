@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pushsalt.orchestrate.runnercalls import Run
 
 
-def _asked(run: Run, tgt: str, tgt_type: str, fun: str = "test.ping") -> dict[str, TargetReturn]:
+def _returns(run: Run, tgt: str, tgt_type: str, fun: str = "test.ping") -> dict[str, TargetReturn]:
     options = rollouts.options(run.options, {})
     returns: dict[str, TargetReturn] = run.wait(run.client.run_async(Selection(tgt, tgt_type), fun, [], {}, options))
     return returns
@@ -24,7 +24,7 @@ def status(
     run: Run, tgt: str = "*", tgt_type: str = "glob", timeout: Any = None, **kwargs: Any
 ) -> dict[str, list[str]]:
     """``up`` and ``down``: ids that answer, and those that do not."""
-    returns = _asked(run, tgt, tgt_type)
+    returns = _returns(run, tgt, tgt_type)
     down = sorted(id for id, result in returns.items() if result.exit_code == EXIT_NO_ANSWER)
     return {"up": sorted(set(returns) - set(down)), "down": down}
 
@@ -61,7 +61,7 @@ def _of(ids: list[str], subset: Any) -> list[str]:
 
 def versions(run: Run, **kwargs: Any) -> dict[str, Any]:
     """The ids that answer, by the version of Salt's interface that they run (``grains['saltversion']``)."""
-    returns = _asked(run, "*", "glob", "test.version")
+    returns = _returns(run, "*", "glob", "test.version")
     by_version: dict[str, Any] = {}
     for id, result in sorted(returns.items()):
         key = "Minion offline" if result.exit_code == EXIT_NO_ANSWER else str(result.ret)

@@ -35,35 +35,35 @@ def find(run: Run, addr: Any, best: bool = True, display: Any = None) -> dict[st
     """
     if not addr:
         return {}
-    known = _Known(run)
+    networks = _Network(run)
     matches: dict[str, Any] = {key: [] for key in _EMPTY}
     if isinstance(addr, int):
-        return {**matches, "mac": known.macs(vlan=addr)}
+        return {**matches, "mac": networks.macs(vlan=addr)}
     text = str(addr)
     mac, network = _mac(text), _network(text)
     if mac:
-        matches["int_descr"], matches["arp_mac"] = known.macs(mac=mac), known.arps(mac=mac)
-        matches["lldp_mac"] = known.lldps(chassis=mac)
-        rows = [row for row in known.rows() if row["mac"] == mac]
+        matches["int_descr"], matches["arp_mac"] = networks.macs(mac=mac), networks.arps(mac=mac)
+        matches["lldp_mac"] = networks.lldps(chassis=mac)
+        rows = [row for row in networks.rows() if row["mac"] == mac]
     elif network:
-        matches["int_net"] = known.interfaces(network, best=best)
+        matches["int_net"] = networks.interfaces(network, best=best)
         rows = []
         if network.prefixlen == network.max_prefixlen:
-            matches["arp_ip"] = known.arps(ip=text)
+            matches["arp_ip"] = networks.arps(ip=text)
             address = str(network.network_address)
-            rows = [row for row in known.rows() if address in [each.partition("/")[0] for each in row["ips"]]]
+            rows = [row for row in networks.rows() if address in [each.partition("/")[0] for each in row["ips"]]]
     else:
-        matches["int_descr"] = [row for row in known.rows() if text.lower() in row["interface_description"].lower()]
+        matches["int_descr"] = [row for row in networks.rows() if text.lower() in row["interface_description"].lower()]
         for key, name in (("name", "interface"), ("device", "device")):
-            matches[f"int_{key}"] = [row for row in known.rows() if row[name] == text]
-        matches["lldp_descr"], matches["lldp_int"] = known.lldps(pattern=text), known.lldps(interface=text)
-        matches["lldp_device"] = known.lldps(device=text)
-        matches["mac_device"], matches["mac_int"] = known.macs(device=text), known.macs(interface=text)
-        matches["arp_device"], matches["arp_int"] = known.arps(device=text), known.arps(interface=text)
+            matches[f"int_{key}"] = [row for row in networks.rows() if row[name] == text]
+        matches["lldp_descr"], matches["lldp_int"] = networks.lldps(pattern=text), networks.lldps(interface=text)
+        matches["lldp_device"] = networks.lldps(device=text)
+        matches["mac_device"], matches["mac_int"] = networks.macs(device=text), networks.macs(interface=text)
+        matches["arp_device"], matches["arp_int"] = networks.arps(device=text), networks.arps(interface=text)
         return matches
     if rows:
         matches["int_mac" if mac else "int_ip"] = rows[:1]
-        matches["lldp_device_int"] = known.lldps(rows[0]["device"], rows[0]["interface"])
+        matches["lldp_device_int"] = networks.lldps(rows[0]["device"], rows[0]["interface"])
     return matches
 
 
@@ -83,9 +83,9 @@ def interfaces(
     display: Any = None,
 ) -> list[Row]:
     """Interfaces: of a device, of a name, with a text in their description, or with an address of a network."""
-    known = _Known(run)
+    networks = _Network(run)
     network = _network(ipnet) if ipnet else None
-    rows = known.interfaces(network, best=best) if network else known.rows()
+    rows = networks.interfaces(network, best=best) if network else networks.rows()
     rows = [row for row in rows if device in (None, row["device"]) and interface in (None, row["interface"])]
     return [row for row in rows if not pattern or pattern.lower() in row["interface_description"].lower()]
 
@@ -99,7 +99,7 @@ def findarp(
     display: Any = None,
 ) -> list[Row]:
     """Entries of ARP tables."""
-    return _Known(run).arps(device, interface, _mac(mac or ""), ip)
+    return _Network(run).arps(device, interface, _mac(mac or ""), ip)
 
 
 def findmac(
@@ -111,7 +111,7 @@ def findmac(
     display: Any = None,
 ) -> list[Row]:
     """Entries of tables of MAC addresses."""
-    return _Known(run).macs(device, _mac(mac or ""), interface, vlan)
+    return _Network(run).macs(device, _mac(mac or ""), interface, vlan)
 
 
 def lldp(
@@ -124,10 +124,10 @@ def lldp(
     display: Any = None,
 ) -> list[Row]:
     """Neighbours by LLDP."""
-    return _Known(run).lldps(device, interface, pattern, _mac(chassis or ""))
+    return _Network(run).lldps(device, interface, pattern, _mac(chassis or ""))
 
 
-class _Known:
+class _Network:
     """What the mine and the grains say. Rows have Salt's keys."""
 
     def __init__(self, run: Run) -> None:

@@ -112,9 +112,9 @@ class Sdb:
             value = self.get(uri)
             if value is not None:
                 return value
-            made = "".join(secrets.choice(chars) for _ in range(length))
-            self.set(uri, made)
-            return made
+            secret = "".join(secrets.choice(chars) for _ in range(length))
+            self.set(uri, secret)
+            return secret
 
     # URIs of configuration and inventory ------------------------------------------------------------------------------
 

@@ -45,11 +45,11 @@ def explain(project: SelectingProject, selection: Selection, names: list[str]) -
         )
         for text, tgt_type in texts
     ]
-    asked = _keys(names, fleet)
-    among = set(asked.values())
+    keys = _keys(names, fleet)
+    among = set(keys.values())
     chosen, *left_out = [fleet.select(expression, among) for expression in expressions]
     why = {}
-    for name, key in asked.items():
+    for name, key in keys.items():
         terms = []
         for expression in expressions:
             terms += _rows(expression, key, among, fleet)

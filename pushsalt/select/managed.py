@@ -50,13 +50,13 @@ class InventoryResources:
 
     def all(self) -> Mapping[str, str]:
         if self._all is None:
-            self._all = self._sound(self._managed.all(self._targets))
+            self._all = self._without_targets(self._managed.all(self._targets))
             # resources that were found earlier are kept, even if they were removed meanwhile
             self._managers = {**self._managers, **self._all} if self._managers else dict[str, str | None](self._all)
         return self._all
 
     def of_type(self, type: str) -> Collection[str]:
-        resources = self._sound(self._managed.of_type(type, self._targets))
+        resources = self._without_targets(self._managed.of_type(type, self._targets))
         self._managers.update(resources)
         self._relied_on.update(resources.values())
         return resources.keys()
@@ -64,7 +64,7 @@ class InventoryResources:
     def of_manager(self, manager: str) -> Collection[str]:
         if manager not in self._targets:
             return ()
-        resources = self._sound(dict.fromkeys(self._managed.managed_by(manager), manager))
+        resources = self._without_targets(dict.fromkeys(self._managed.managed_by(manager), manager))
         self._managers.update(resources)
         return resources.keys()
 
@@ -114,7 +114,7 @@ class InventoryResources:
         written = [self._managed.bank.written(manager) for manager in self._relied_on if manager is not None]
         return min((at for at in written if at is not None), default=None)
 
-    def _sound(self, resources: dict[str, str]) -> dict[str, str]:
+    def _without_targets(self, resources: dict[str, str]) -> dict[str, str]:
         for key in resources.keys() & self._targets.keys():
             del resources[key]
         return resources

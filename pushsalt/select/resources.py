@@ -206,14 +206,14 @@ class Resources:
         Returns type -> registered ids.
         """
         warn = _Warnings(manager)
-        sound = self._sound(manager, discovered, warn)
+        sound = self._valid(manager, discovered, warn)
         keep = {type: ids for type, ids in self.declared(manager).items() if type in set(failed)}
         sound = {**keep, **sound}
         before = dict.fromkeys(self.managed_by(manager))
-        taken: dict[str, dict[str, Any]] = {}
+        accepted: dict[str, dict[str, Any]] = {}
         grains: dict[str, dict[str, Any]] = {}
         for type, ids in sound.items():
-            taken[type] = {}
+            accepted[type] = {}
             for id, values in ids.items():
                 key = f"{type}:{id}"
                 if id in self._project.inventory.targets and id not in _named(declared, type):
@@ -234,24 +234,24 @@ class Resources:
                         owner,
                     )
                     continue
-                taken[type][id] = {"enter": list(values.get("enter") or ())}
+                accepted[type][id] = {"enter": list(values.get("enter") or ())}
                 given = values.get("grains")
                 about = given if isinstance(given, dict) and type in given else {type: values.get("about")}
                 if about[type] is not None:
-                    taken[type][id]["about"] = about[type]
+                    accepted[type][id]["about"] = about[type]
                 if isinstance(given, dict):
                     kept = self._project.resource_grains.get(key) if values.get("enter") else None
                     grains[key] = {**(kept if isinstance(kept, dict) else {}), **given, "id": id}
         warn.end()
         self._read.pop(manager, None)
-        self.bank.put(manager, taken)
-        registered = [(type, id, manager) for type, ids in taken.items() for id in ids]
+        self.bank.put(manager, accepted)
+        registered = [(type, id, manager) for type, ids in accepted.items() for id in ids]
         self._index.put_many([entry for entry in registered if f"{entry[0]}:{entry[1]}" not in before])
         if grains and self._project.config.opts["minion_data_cache"]:
             self._project.resource_grains.put_many(grains)
         for key in before.keys() - {f"{type}:{id}" for type, id, _ in registered}:
             self._forget(key, manager)
-        return {type: sorted(ids) for type, ids in taken.items()}
+        return {type: sorted(ids) for type, ids in accepted.items()}
 
     def _still(self, owner: str, type: str, id: str) -> bool:
         return owner in self._project.inventory.targets and id in self.declared(owner).get(type, {})
@@ -267,8 +267,8 @@ class Resources:
 
     def prune(self, targets: Mapping[str, Any]) -> int:
         """Remove resources of managers that are not in the inventory; returns their number."""
-        gone = [manager for manager in self.bank.keys() if manager not in targets]  # noqa: SIM118
-        return sum(map(self.forget, gone))
+        removed = [manager for manager in self.bank.keys() if manager not in targets]  # noqa: SIM118
+        return sum(map(self.forget, removed))
 
     def forget(self, manager: str) -> int:
         """Remove all resources of a manager; returns their number."""
@@ -278,7 +278,7 @@ class Resources:
         self.bank.delete(manager)
         return len(keys)
 
-    def _sound(self, manager: str, discovered: Found, warn: _Warnings) -> dict[str, dict[str, Mapping[str, Any]]]:
+    def _valid(self, manager: str, discovered: Found, warn: _Warnings) -> dict[str, dict[str, Mapping[str, Any]]]:
         """The valid part of a target's answer."""
         from pushsalt.session.intake import fit, own_grains
 

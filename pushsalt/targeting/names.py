@@ -49,7 +49,9 @@ def names(keys: Iterable[str], inventory: Inventory) -> list[str]:
         shared = {name for name, count in Counter(result).items() if count > 1}
         if not shared:
             return result
-        result = [_whole(key, inventory) if name in shared else name for name, key in zip(result, keys, strict=True)]
+        result = [
+            _full_name(key, inventory) if name in shared else name for name, key in zip(result, keys, strict=True)
+        ]
 
 
 def of_whole_name(text: str, inventory: Inventory) -> bool:
@@ -58,6 +60,6 @@ def of_whole_name(text: str, inventory: Inventory) -> bool:
     return bool(colon) and id in inventory.targets and inventory.targets[id].transport == type
 
 
-def _whole(key: str, inventory: Inventory) -> Name:
+def _full_name(key: str, inventory: Inventory) -> Name:
     target = inventory.targets.get(key)
     return Name(key if target is None else f"{target.transport}:{key}", key)

@@ -70,7 +70,7 @@ class Keeper:
             if opened is None:
                 return None
             reader, writer = opened
-            writer.write(lease.said(b"l", **self._asked(target, options, jumps)))
+            writer.write(lease.message(b"l", **self._lease_request(target, options, jumps)))
             try:
                 connection, missing = await self._answer(target, reader, writer)
             except BaseException:
@@ -85,7 +85,7 @@ class Keeper:
                 self._add(name, options.inventory, jumps)
         return None
 
-    def _asked(self, target: Target, options: ConnectOptions, jumps: Mapping[str, Any]) -> dict[str, Any]:
+    def _lease_request(self, target: Target, options: ConnectOptions, jumps: Mapping[str, Any]) -> dict[str, Any]:
         return {
             "token": self._token,
             "environment": self._environment,
@@ -170,8 +170,8 @@ class GuestKeeper(Keeper):
             raise TargetError("unreachable", f"{target.id}: the session keeps no connection", "connect to it again")
         return _Lent(connection)
 
-    def _asked(self, target: Target, options: ConnectOptions, jumps: Mapping[str, Any]) -> dict[str, Any]:
-        return {**super()._asked(target, options, jumps), "guest": True}
+    def _lease_request(self, target: Target, options: ConnectOptions, jumps: Mapping[str, Any]) -> dict[str, Any]:
+        return {**super()._lease_request(target, options, jumps), "guest": True}
 
 
 class _Lent:
@@ -240,7 +240,7 @@ class BrokeredConnection:
         if self._gone:
             raise self._lost("before anything was run", "bootstrap_failed")
         command: Any = words if isinstance(words, str) else list(words)
-        self.send(lease.said(b"o", number, words=command, pty=pty))
+        self.send(lease.message(b"o", number, words=command, pty=pty))
         try:
             await started
         except TargetError:
@@ -265,13 +265,13 @@ class BrokeredConnection:
     def park(self, stream: BrokeredStream, about: Mapping[str, Any]) -> None:
         """Let the keeper keep the stream for the next command."""
         self._streams.pop(stream.number, None)
-        self.send(lease.said(b"p", stream.number, **about))
+        self.send(lease.message(b"p", stream.number, **about))
 
     def leave(self, stream: BrokeredStream, last: bytes, stop: bytes, about: Mapping[str, Any]) -> None:
         """Let the keeper write the last bytes of a session, and keep the stream once the session is over, or else end
         it with ``stop``."""
         self._streams.pop(stream.number, None)
-        self.send(lease.said(b"b", stream.number, last=last, stop=stop, about=dict(about)))
+        self.send(lease.message(b"b", stream.number, last=last, stop=stop, about=dict(about)))
 
     async def close(self) -> None:
         """Give the connection back. Streams that are still open are aborted."""

@@ -34,7 +34,7 @@ class Followers:
                 targets = dict(self._connections())
                 if targets != reported:
                     reported = targets
-                    writer.write(lease.said(b"!", targets=targets))
+                    writer.write(lease.message(b"!", targets=targets))
                     await writer.drain()
                 waiting = asyncio.ensure_future(changed.wait())
                 await asyncio.wait({waiting, *ends}, return_when=asyncio.FIRST_COMPLETED)

@@ -65,7 +65,7 @@ def frame(kind: bytes, stream: int = 0, data: bytes = b"") -> bytes:
     return kind + stream.to_bytes(4, "big") + len(data).to_bytes(4, "big") + data
 
 
-def said(kind: bytes, stream: int = 0, /, **values: Any) -> bytes:
+def message(kind: bytes, stream: int = 0, /, **values: Any) -> bytes:
     """The bytes of a frame with several values."""
     packed: bytes = msgpack.packb(values, unicode_errors="surrogateescape")
     return frame(kind, stream, packed)

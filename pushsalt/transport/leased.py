@@ -91,8 +91,8 @@ class Streams:
             await self._stop(number)
             text = "a command needs its place: the server allows no further session on this connection"
             error = TargetError("connection_lost", text, "raise MaxSessions in sshd_config")
-            self._send(lease.said(b"x", number, **lease.error(error)))
-            self._send(lease.said(b"s", number, status=None))
+            self._send(lease.message(b"x", number, **lease.error(error)))
+            self._send(lease.message(b"s", number, status=None))
         return bool(numbers)
 
     async def end(self) -> Parked | None:
@@ -104,20 +104,20 @@ class Streams:
             self._parked = None
         return self._parked
 
-    async def _start(self, number: int, asked: dict[str, Any]) -> None:
+    async def _start(self, number: int, values: dict[str, Any]) -> None:
         def heard(data: bytes) -> None:
             self._send(lease.frame(b"e", number, data))
 
         try:
-            stream = await self._connection.open(asked["words"], pty=bool(asked["pty"]), on_stderr=heard)
+            stream = await self._connection.open(values["words"], pty=bool(values["pty"]), on_stderr=heard)
         except TargetError as exc:
             if exc.kind != "no_shell" or not await self._make_room():
-                self._send(lease.said(b"E", number, **lease.error(exc)))
+                self._send(lease.message(b"E", number, **lease.error(exc)))
                 return
             try:
-                stream = await self._connection.open(asked["words"], pty=bool(asked["pty"]), on_stderr=heard)
+                stream = await self._connection.open(values["words"], pty=bool(values["pty"]), on_stderr=heard)
             except TargetError as again:
-                self._send(lease.said(b"E", number, **lease.error(again)))
+                self._send(lease.message(b"E", number, **lease.error(again)))
                 return
         self._send(lease.frame(b"O", number))
         self._pump(number, stream)
@@ -174,7 +174,7 @@ class Streams:
         async def report() -> None:
             await stream.stream.drain()
             stream.draining, taken, stream.taken = False, stream.taken, 0
-            self._send(lease.said(b"k", number, size=taken))
+            self._send(lease.message(b"k", number, size=taken))
 
         self._later(report())
 
@@ -193,9 +193,9 @@ class Streams:
                 await self._drain()
             self._send(lease.frame(b"z", number))
         except TargetError as exc:
-            self._send(lease.said(b"x", number, **lease.error(exc)))
+            self._send(lease.message(b"x", number, **lease.error(exc)))
         await stream.wait_closed()
-        self._send(lease.said(b"s", number, status=stream.exit_status))
+        self._send(lease.message(b"s", number, status=stream.exit_status))
 
     async def _stop(self, number: int) -> None:
         stream = self._open.pop(number)

@@ -305,7 +305,7 @@ def resolve(target: Target, files: Sequence[Path], *, accept_new: bool = False) 
     host = checked(target, "host" if target.host else "id", target.host or target.id, sshwords.alias_problem)
     if target.user is not None:
         checked(target, "user", target.user, sshwords.user_problem)
-    given = _given(target, accept_new)
+    given = _valid_options(target, accept_new)
     config = _load(target, host, files, given, final=False)
     if config.has_match_final():
         config = _load(target, host, files, given, final=True)
@@ -329,7 +329,7 @@ def resolve(target: Target, files: Sequence[Path], *, accept_new: bool = False) 
     )
 
 
-def _given(target: Target, accept_new: bool) -> list[str]:
+def _valid_options(target: Target, accept_new: bool) -> list[str]:
     """The valid ssh_options of the inventory. Raises TargetError for one that is refused."""
     given = []
     for option in target.ssh_options:

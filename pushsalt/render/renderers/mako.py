@@ -120,8 +120,8 @@ class _Lookup(TemplateCollection):  # type: ignore[misc]
         if template is None:
             return None
         if filename not in self._line_maps:
-            made = ModuleInfo.get_module_source_metadata(template.code, full_line_map=True)
-            self._line_maps[filename] = made["full_line_map"]
+            metadata = ModuleInfo.get_module_source_metadata(template.code, full_line_map=True)
+            self._line_maps[filename] = metadata["full_line_map"]
         path, text = self.sources[template.uri]
         return Origin(path, max(self._line_maps[filename][line - 1], 1), text)
 

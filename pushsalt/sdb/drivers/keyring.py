@@ -17,21 +17,21 @@ __func_alias__ = {"set_": "set"}
 
 
 def get(key: str, service: str | None = None, profile: Mapping[str, Any] | None = None) -> str | None:
-    password: str | None = _asked("get_password", profile, _service(profile, service), key)
+    password: str | None = _call("get_password", profile, _service(profile, service), key)
     return password
 
 
 def set_(key: str, value: Any, service: str | None = None, profile: Mapping[str, Any] | None = None) -> bool:
     if not isinstance(value, str):
         raise Trouble("a key ring keeps text", "set it to text")
-    _asked("set_password", profile, _service(profile, service), key, value)
+    _call("set_password", profile, _service(profile, service), key, value)
     return True
 
 
 def delete(key: str, service: str | None = None, profile: Mapping[str, Any] | None = None) -> bool:
     if get(key, service, profile) is None:
         return False
-    _asked("delete_password", profile, _service(profile, service), key)
+    _call("delete_password", profile, _service(profile, service), key)
     return True
 
 
@@ -42,7 +42,7 @@ def _service(profile: Mapping[str, Any] | None, service: str | None) -> str:
     return str(named)
 
 
-def _asked(function: str, profile: Mapping[str, Any] | None, *args: str) -> Any:
+def _call(function: str, profile: Mapping[str, Any] | None, *args: str) -> Any:
     """Call a function of keyring. Raises Trouble for any exception, since its backends have their own classes."""
     try:
         import keyring
