@@ -72,7 +72,7 @@ def _identity(target: Target, options: ConnectOptions, stamps: dict[str, str]) -
         is_whole = is_whole and login.settings.included is not None
         stamps.update(login.settings.included or {})
         stamps.update(login.hosts.stamps)
-        for text in (*_settings(login.settings), *_host_keys(login.record), *_own(each)):
+        for text in (*_settings(login.settings), *_host_keys(login.record), *_login_settings(each)):
             digest.update(text.encode("utf-8", "surrogateescape") + b"\0")
         for path in _keys(each, login.settings):
             stamps[str(path)] = value = attributes(path)
@@ -121,7 +121,7 @@ def _keys(target: Target, settings: SshSettings) -> Iterator[Path]:
         yield Path(os.path.expandvars(agent)).expanduser()
 
 
-def _own(target: Target) -> Iterator[str]:
+def _login_settings(target: Target) -> Iterator[str]:
     """The inventory's settings of the login itself."""
     plain = replace(target, minion_opts={}, grains={}, pillar={}, groups=(), origin={}, sudo_password=None)
     yield repr(plain)
