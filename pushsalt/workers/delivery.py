@@ -20,6 +20,7 @@ from pushsalt.workers.parties import CONTROLLER, Box
 from pushsalt.workers.reading import read_all
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
 
     from pushsalt.workers.connection import Connection
@@ -152,7 +153,8 @@ class Shard:
         tasks: dict[asyncio.Task[object], str] = {}
         is_stored = partial(self._is_stored, job.box, set(ids)) if self._deliveries > 1 else None
         for id in ids:
-            work = job.run(id, partial(self._store, job.box), again, is_stored)
+            refused = partial(self._refused_by_server, job, id)
+            work = job.run(id, partial(self._store, job.box, refused=refused), again, is_stored)
             task: asyncio.Task[object] = asyncio.create_task(work, name=f"target {id}")
             tasks[task] = job.tasks[task] = id
         try:
@@ -168,17 +170,22 @@ class Shard:
             error = TargetError("worker_lost", f"{id}: {why}: the outcome is unknown", LOST_HINT)
             await self._store(box, Answer(TargetReturn(id, error.as_return(), "error", error.exit_code)))
 
-    async def _store(self, box: Box, answer: Answer) -> None:
-        """Store the return of a target."""
+    @staticmethod
+    def _refused_by_server(job: JobHere, id: str, why: str) -> None:
+        """Tell the controllers that follow the job; the return stays at the target until it is stored."""
+        job.project.reporter.warning(id, f"its return is not stored yet: {why}; trying again")
+
+    async def _store(self, box: Box, answer: Answer, refused: Callable[[str], None] | None = None) -> None:
+        """Store the return of a target; ``refused`` as in ``Connection.store``."""
         id, head = answer.result.id, self._head
         which = messages.short(id)
         head = Head("return", head.jid, self._worker.site, head.n, self._worker.id, version=head.version, text=which)
         for part in messages.split(head, messages.pack_answer(answer), box):
-            await self._send(part, id)
+            await self._send(part, id, refused)
 
-    async def _send(self, head: Head, id: str = "") -> None:
+    async def _send(self, head: Head, id: str = "", refused: Callable[[str], None] | None = None) -> None:
         subject = names.returns_subject(self._worker.site, self._worker.id, head.jid)
-        await self._connection.store(subject, messages.encode(head), messages.message_id(head, id))
+        await self._connection.store(subject, messages.encode(head), messages.message_id(head, id), refused=refused)
 
     async def _tell(self, kind: str, box: Box) -> None:
         shard = self._head  # the controller that has handed it out reads its version
