@@ -148,7 +148,19 @@ class Connection:
         patience: float = math.inf,
         refused: Callable[[str], None] | None = None,
     ) -> int:
-        """Store a message in the stream of its subject, however long the server is away; returns its sequence number.
+        """Store a message as ``stored`` does; returns its sequence number."""
+        return int((await self.stored(subject, data, id, patience=patience, refused=refused)).seq)
+
+    async def stored(
+        self,
+        subject: str,
+        data: bytes,
+        id: str = "",
+        *,
+        patience: float = math.inf,
+        refused: Callable[[str], None] | None = None,
+    ) -> Any:
+        """Store a message in the stream of its subject, however long the server is away; returns nats-py's ``PubAck``.
 
         ``id``: the server drops another message with the same one. ``refused`` gets the reason when a full store has
         refused the message for the first time; after ``patience`` seconds of this FullError is raised. Raises
@@ -161,8 +173,7 @@ class Connection:
         wait, since = 0.1, 0.0
         while True:
             try:
-                answer = await self.js.publish(subject, data, timeout=CONNECT, headers=headers)
-                return int(answer.seq)
+                return await self.js.publish(subject, data, timeout=CONNECT, headers=headers)
             except (errors.NoStreamResponseError, nats.errors.TimeoutError) as exc:
                 if self.nc.is_closed:
                     raise ServerError("the connection with the NATS server was closed", "see the log") from None

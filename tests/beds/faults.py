@@ -40,7 +40,7 @@ three:
 
 
 #: Seconds for which something is waited for, also on a machine with much other work.
-PATIENCE = 180.0
+PATIENCE = float(os.environ.get("PUSHSALT_FAULTS_PATIENCE", "180"))
 
 
 def until(what: Callable[[], object]) -> None:
