@@ -86,6 +86,9 @@ class FaultBed:
                 (home / name).unlink(missing_ok=True)
         project.write("salt/alone.sls", STATES)
 
+    def json(self, *words: str) -> Done:
+        return self.project.json(*words, timeout=PATIENCE)
+
     def worker(self, name: str = "w1", program: list[str] | None = None, url: str = "", *words: str) -> WorkerProcess:
         return WorkerProcess(self.project, url or self.server.url, "default", name, program, *words)
 
