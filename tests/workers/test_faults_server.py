@@ -1,10 +1,9 @@
-"""A NATS server that is full, and clients that do not read what it sends: nothing is lost, and the user is told."""
+"""A NATS server that is full: nothing is lost, and the user is told."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import signal
 
 import pytest
 
@@ -20,9 +19,9 @@ FILLER = names.returns_subject("default", "filler", "0")
 
 @pytest.fixture
 def server(tmp_path):
-    """A server that stores 3 MB, and that gives up a client which takes none of 1 MB for a second."""
+    """A server that stores 3 MB."""
     limits = tmp_path / "limits.conf"
-    limits.write_text("jetstream { max_file_store: 3MB }\nmax_pending: 1MB\nwrite_deadline: 1s\n")
+    limits.write_text("jetstream { max_file_store: 3MB }\n")
     with NatsServer(tmp_path / "nats", "-c", str(limits)) as found:
         yield found
 
@@ -117,41 +116,3 @@ def test_targets_that_a_full_queue_does_not_take_are_told(run: FaultBed):
         assert [done.error(id)["kind"] for id in IDS] == ["store_full"] * 3
         assert "maximum bytes exceeded" in done.error("t1")["message"]
         assert not any(run.counted(id) for id in IDS)
-
-
-def test_a_controller_that_does_not_read_gets_all_returns_later(run: FaultBed):
-    """The server ends its connection as that of a slow consumer."""
-    with run.worker():
-        process, jid = run.start()
-        run.until_all_wait()
-        process.send_signal(signal.SIGSTOP)
-
-        async def flood(made):
-            log = run.server.folder / "log"
-            while "Slow Consumer" not in log.read_text():
-                await made.nc.publish(names.progress_subject("default", jid), bytes(900_000))
-                await made.nc.flush()
-
-        ask(run.server.url, flood)
-        run.go()
-        until(lambda: all("three" in run.counted(id) for id in IDS))
-        process.send_signal(signal.SIGCONT)
-        done = finish(process)
-    run.all_once(done)
-    assert "the connection with the NATS server is restored" in done.err
-
-
-def test_a_worker_that_stands_still_is_replaced_and_does_no_harm_when_it_goes_on(run: FaultBed):
-    with run.worker("w1") as first:
-        process, _ = run.start()
-        run.until_all_wait()
-        first.process.send_signal(signal.SIGSTOP)
-        with run.worker("w2") as second:
-            run.go()
-            done = finish(process)
-            run.all_once(done)
-            first.process.send_signal(signal.SIGCONT)
-            until(lambda: first.process.poll() is None)
-            assert second.stop() == 0
-            assert run.json("run", "*", "test.ping").data == dict.fromkeys(IDS, True)
-            assert all(run.counted(id) == ["one", "two", "three"] for id in IDS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import sys
 import time
 
 import pytest
@@ -108,14 +107,6 @@ def test_status(local, workers, server):
     (entry,) = far["workers"]
     assert set(entry) == {"id", "version", "since", "busy"}
     assert (entry["id"], entry["busy"]) == (workers[1].id, 0)
-
-
-def test_lines_of_progress_name_the_sites(local, workers):
-    program = "import sys, pushsalt.cli.progress as p; p.EVERY = 0.3; from pushsalt.cli.__main__ import main; "
-    local.argv = lambda *words: [sys.executable, "-c", f"{program}sys.exit(main())", *words]
-    done = local.json("run", "*", "test.sleep", "2", timeout=120)
-    assert done.code == 0, done.err
-    assert "; sites: default 0/4 (1 worker), far 0/2 (1 worker); running: " in done.err
 
 
 def test_a_server_that_is_not_there_is_a_wrong_command(local, server):
