@@ -234,7 +234,7 @@ class Connection:
 #: elects a leader.
 _FULL_CODES: Final = frozenset({10023, 10028, 10047, 10077, 10002})
 _NO_LEADER: Final = 10008
-_OFF: Final = "start it with -js, or see its log; for one at a leaf node write nats://HOST?domain=NAME"
+_OFF: Final = "start it with -js, or see its log"
 _FULL: Final = "look at the limits of the account and at the space on the disk of the server"
 
 
