@@ -329,8 +329,8 @@ def _inventories(
 def _named_by(cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], place: Place) -> str:
     """The option of the command, the variable, or the configured option that names the inventory, for messages."""
     if cli.inventories or env.get("PUSHSALT_INVENTORY"):
-        said = [Path(path) for path in env.get("PUSHSALT_INVENTORY", "").split(os.pathsep) if path]
-        return "-i" if said != list(cli.inventories or said) else "PUSHSALT_INVENTORY"
+        paths = [Path(path) for path in env.get("PUSHSALT_INVENTORY", "").split(os.pathsep) if path]
+        return "-i" if paths != list(cli.inventories or paths) else "PUSHSALT_INVENTORY"
     option = "inventory" if opts["inventory"] else "roster_file"
     return f"`{option}` in {place.saltfile if option in place.options else place.file}" if opts[option] else "-i"
 
@@ -367,10 +367,10 @@ def _saltfile_options(file: Path, warnings: list[str], unknown: list[str]) -> di
     if not os.path.lexists(file):
         raise ConfigError(f"there is no configuration {file}", hint="correct SALT_SALTFILE")
     data, lines = _load(file)
-    said = data.get("salt-ssh")
-    if not isinstance(said, dict):
+    section = data.get("salt-ssh")
+    if not isinstance(section, dict):
         return None
-    return dict(_checked(said, {key[1:]: line for key, line in lines.items() if key}, file, warnings, unknown))
+    return dict(_checked(section, {key[1:]: line for key, line in lines.items() if key}, file, warnings, unknown))
 
 
 def _read(file: Path, warnings: list[str], unknown: list[str]) -> dict[str, Any]:
@@ -442,7 +442,7 @@ def _checked(
             yield name, value
         elif value is not None:
             value = "off" if value is False and "off" in CHOICES.get(name, ()) else value  # YAML's word for false
-            taken = convert(option, value, where, file.parent)
-            if name in CHOICES and taken not in CHOICES[name]:
-                warnings.append(f"{where}: `{name}` must be one of {', '.join(CHOICES[name])}, not {taken!r}")
-            yield name, taken
+            converted = convert(option, value, where, file.parent)
+            if name in CHOICES and converted not in CHOICES[name]:
+                warnings.append(f"{where}: `{name}` must be one of {', '.join(CHOICES[name])}, not {converted!r}")
+            yield name, converted

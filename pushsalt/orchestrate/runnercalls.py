@@ -57,18 +57,18 @@ async def call(
     ``jid``: the JID of the call, if it was told before.
     """
     run = Run(client, options, asyncio.get_running_loop(), jid)
-    found = function(client, name)
-    if found is None:
+    runner = function(client, name)
+    if runner is None:
         raise FunctionError(
             "unknown_function", f"there is no runner function '{name}'", _hint(client, name), "KeyError"
         )
-    shipped = _is_shipped(found)
+    shipped = _is_shipped(runner)
     if shipped:
-        _bind(found, name, args, kwargs)
-    events = Told(client, name, args, kwargs, jid)
+        _bind(runner, name, args, kwargs)
+    events = RunnerEvents(client, name, args, kwargs, jid)
     try:
-        found.__globals__["__jid_event__"] = events
-        value = await asyncio.to_thread(lambda: found(run, *args, **kwargs) if shipped else found(*args, **kwargs))
+        runner.__globals__["__jid_event__"] = events
+        value = await asyncio.to_thread(lambda: runner(run, *args, **kwargs) if shipped else runner(*args, **kwargs))
         success = not (isinstance(value, dict) and value.get("success") is False)
         events.ends(value, success=success)
         return {"return": value, "success": success}
@@ -91,9 +91,9 @@ def _hint(client: Jobs, name: str) -> str:
     modules = plugins.names("runners", folders)
     if module in modules:
         loaded = plugins.load("runners", module, folders, {"__salt__": Runners(client)})
-        near = [f"{module}.{found}" for found in nearest(attribute, _public(loaded))]
+        near = [f"{module}.{each}" for each in nearest(attribute, _public(loaded))]
     else:
-        near = [f"{found}.{attribute}" for found in nearest(module, modules)]
+        near = [f"{each}.{attribute}" for each in nearest(module, modules)]
     rule = "runner functions are MODULE.FUNCTION; those of yours are in _runners of the file roots"
     return f"did you mean {' or '.join(near)}? {rule}" if near else rule
 
@@ -101,11 +101,11 @@ def _hint(client: Jobs, name: str) -> str:
 def _public(loaded: ModuleType) -> list[str]:
     """The names of a module's functions."""
     aliases = getattr(loaded, "__func_alias__", {})
-    found = [name for name, value in vars(loaded).items() if inspect.isfunction(value) and not name.startswith("_")]
-    return [aliases.get(name, name) for name in found if getattr(loaded, name).__module__ == loaded.__name__]
+    names = [name for name, value in vars(loaded).items() if inspect.isfunction(value) and not name.startswith("_")]
+    return [aliases.get(name, name) for name in names if getattr(loaded, name).__module__ == loaded.__name__]
 
 
-class Told:
+class RunnerEvents:
     """The events of one call of a runner function: ``salt/run/JID/new`` and ``…/ret``.
 
     The object is also ``__jid_event__`` of the function. Orchestrations send their events themselves.
@@ -137,8 +137,8 @@ class Told:
             self._run.ends(self._redactor.data(value), success=success)
 
 
-def _is_shipped(found: Any) -> bool:
-    name = found.__name__ if inspect.ismodule(found) else found.__module__
+def _is_shipped(function: Any) -> bool:
+    name = function.__name__ if inspect.ismodule(function) else function.__module__
     return str(name).startswith("pushsalt.runners.")
 
 
@@ -154,12 +154,14 @@ def function(client: Jobs, name: str) -> Callable[..., Any] | None:
     dunders = {"__opts__": dict(opts), "__salt__": Runners(client), "__context__": {}}
     loaded = plugins.load("runners", module, folders, dunders)
     aliases = {public: own for own, public in getattr(loaded, "__func_alias__", {}).items()}
-    found: Callable[..., Any] | None = getattr(loaded, aliases.get(attribute, attribute), None)
-    if not callable(found) or inspect.isclass(found):
+    candidate: Callable[..., Any] | None = getattr(loaded, aliases.get(attribute, attribute), None)
+    if not callable(candidate) or inspect.isclass(candidate):
         return None
-    if _is_shipped(loaded) and found.__module__ != loaded.__name__:  # an imported function is not part of the runner
+    if (
+        _is_shipped(loaded) and candidate.__module__ != loaded.__name__
+    ):  # an imported function is not part of the runner
         return None
-    return found
+    return candidate
 
 
 class Runners(dict[str, Any]):
@@ -170,15 +172,15 @@ class Runners(dict[str, Any]):
         self._client = client
 
     def __missing__(self, name: str) -> Any:
-        found = function(self._client, name)
-        if found is None:
+        runner = function(self._client, name)
+        if runner is None:
             raise KeyError(name)
-        return found
+        return runner
 
 
-def _bind(found: Callable[..., Any], name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
+def _bind(function: Callable[..., Any], name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
     """Raises FunctionError for arguments that the function does not take."""
-    signature = inspect.signature(found)
+    signature = inspect.signature(function)
     try:
         signature.bind(None, *args, **kwargs)
     except TypeError as exc:

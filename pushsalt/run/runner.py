@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pushsalt import transport
-from pushsalt.errors import FunctionError, StateError, TargetError
+from pushsalt.errors import EXIT_NO_ANSWER, FunctionError, StateError, TargetError
 from pushsalt.job import Job
 from pushsalt.lazy import is_made
 from pushsalt.plugins import folders
@@ -44,7 +44,8 @@ class Runner:
     ) -> None:
         """``alone``: the job has one target, whose log lines need no prefix. ``within``: the job belongs to a
         running job; file snapshots and secrets are not read again for it. ``kept``: connections that several jobs use.
-        ``on_value`` is awaited with the name of a target that has returned, before the target removes its return.
+        ``on_value`` is awaited with the name of a target that has returned, after the return is recorded and before
+        the target removes it.
         """
         self.alone = alone
         self.project = project
@@ -169,6 +170,11 @@ class Runner:
             config = for_rendering(self.project.config, self.project.groups)
             pool.setup({"config": config, "log_level": level, "memory": memory})
             pool.fork_ahead()
+
+    async def tell_value(self, result: TargetReturn) -> None:
+        """Pass the target's name to ``on_value``, if the target has returned."""
+        if self.on_value is not None and not result.left and result.exit_code != EXIT_NO_ANSWER:
+            await self.on_value(result.id)
 
     async def close(self) -> None:
         if self._ready:

@@ -42,9 +42,11 @@ async def run_on(runner: Runner, target: Target, id: str) -> TargetReturn:
     runner.stopping.works[id] = work
     try:
         result = await _returned(work)
-        if work.is_kept:  # the target keeps the return until the session ends
-            with contextlib.suppress(asyncio.CancelledError):
+        # the target keeps the return until the session ends; who is told of a return relies on its record
+        with contextlib.suppress(asyncio.CancelledError):
+            if work.is_kept or runner.on_value is not None:
                 await runner.keep(result)
+            await runner.tell_value(result)
     finally:
         with contextlib.suppress(asyncio.CancelledError):
             await work.close()
@@ -87,32 +89,26 @@ class _Run:
 
     async def go(self) -> TargetReturn:
         """The return of the target. Raises the error if there is none."""
-        work, said = self._work, False
+        work, in_return = self._work, False
         try:
             value, retcode = await self._within_time()
             if work.mined[0]:
                 await work.keep_mine()
-            await self._tell_value()
         except FunctionError:
-            said = True
-            await self._tell_value()
+            in_return = True
             raise
         except LeftError:
             raise
         except asyncio.CancelledError:
             raise self._interrupted() from None
         except TargetError as exc:
-            said = exc.kind == "excess"
-            if not said and work.how_far() not in exc.message:
+            in_return = exc.kind == "excess"
+            if not in_return and work.how_far() not in exc.message:
                 raise TargetError(exc.kind, exc.message + work.how_far(), exc.hint) from exc
             raise
         finally:
-            work.settle(said=said)
+            work.settle(in_return=in_return)
         return self._returned(value, retcode)
-
-    async def _tell_value(self) -> None:
-        if self._work.runner.on_value is not None and not self._work.left:
-            await self._work.runner.on_value(self._work.name)
 
     def _returned(self, value: Any, retcode: int) -> TargetReturn:
         work, fun = self._work, self._work.job.fun

@@ -260,8 +260,8 @@ class Work:
         if self._opts is None:
             from pushsalt.config import target_opts
 
-            said = {name: getattr(self.options, name) for name in ("saltenv", "pillarenv")}
-            self._opts = target_opts(self.project.config, self.target, test=self.options.test or None, **said)
+            values = {name: getattr(self.options, name) for name in ("saltenv", "pillarenv")}
+            self._opts = target_opts(self.project.config, self.target, test=self.options.test or None, **values)
         return self._opts
 
     def render(self, grains: dict[str, Any]) -> RenderedTarget:
@@ -382,7 +382,7 @@ class Work:
                 from pushsalt.planning.notes import clean
 
                 self.details[message["tag"]] = clean(message["detail"])
-            self.settle(said=message["ret"].get("result") is False)
+            self.settle(in_return=message["ret"].get("result") is False)
             self.reporter.chunk_done(self.name, message["tag"], message["ret"])
             if self.runner.on_state is not None:
                 self.runner.on_state(self.name, message["tag"], message["ret"])
@@ -400,7 +400,7 @@ class Work:
             if level == logging.ERROR and (self.total or self.sent) and not log.isEnabledFor(logging.INFO):
                 self._logged.append(str(text))
                 if len(self._logged) > LOGGED:
-                    self.settle(said=False)
+                    self.settle(in_return=False)
             else:
                 number = level if isinstance(level, int) else logging.WARNING
                 log.log(number, "%s", text, extra={"target": self.target.id})
@@ -427,11 +427,13 @@ class Work:
             if self._connection is not None:
                 await transport.disconnect(self._connection)
 
-    def settle(self, *, said: bool) -> None:
-        """Called when the return is known, or there will be none: log the delayed errors unless ``said``, that is, the
-        return contains them."""
-        held, self._logged = self._logged, []
-        for text in held if not said else ():
+    def settle(self, *, in_return: bool) -> None:
+        """Log the delayed errors, unless the return contains them (``in_return``).
+
+        Called when the return is known, or when there will be none.
+        """
+        texts, self._logged = self._logged, []
+        for text in texts if not in_return else ():
             log.error("%s", text, extra={"target": self.target.id})
 
     def _fired(self, name: Any, ret: dict[str, Any]) -> None:
@@ -481,14 +483,14 @@ def _options(job: Job) -> JobOptions:
 
     So templates and modules of the run have the same pillar and environment as the states.
     """
-    said: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if job.fun.startswith("state."):
         for name in ("saltenv", "pillarenv", "pillar"):
             if isinstance(job.kwargs.get(name), dict if name == "pillar" else str):
-                said[name] = job.kwargs[name]
+                options[name] = job.kwargs[name]
         if job.kwargs.get("test") is True:
-            said["test"] = True
-    return replace(job.options, **said) if said else job.options
+            options["test"] = True
+    return replace(job.options, **options) if options else job.options
 
 
 def _holder(jid: str) -> str:

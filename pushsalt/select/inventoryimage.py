@@ -108,13 +108,13 @@ def holds(project: SelectingProject, image: dict[str, Any], digest: bytes) -> bo
     return True
 
 
-def load(project: SelectingProject, digest: bytes, made: Callable[[Target], None]) -> Inventory | None:
-    """The inventory from its image, if there is a valid one. ``made`` is called with each target that is made."""
+def load(project: SelectingProject, digest: bytes, on_target: Callable[[Target], None]) -> Inventory | None:
+    """The inventory from its image, if there is a valid one. ``on_target`` is called with each target that is made."""
     image = _bank(project).get(_name(project))
     if not isinstance(image, dict) or not holds(project, image, digest):
         return None
     ids = image["ids"].split("\0")
-    targets = Targets(dict(zip(ids, image["rows"], strict=True)), made)
+    targets = Targets(dict(zip(ids, image["rows"], strict=True)), on_target)
     return Inventory(
         targets,
         tuple(project.config.inventories),
@@ -188,22 +188,22 @@ def _mark(values: Any, deferred: list[list[Any]]) -> None:
 
 
 class Targets(Mapping[str, Target]):
-    """Targets that are made from their packed rows on demand. ``made`` is called with each that is made."""
+    """Targets that are made from their packed rows on demand. ``on_target`` is called with each of them."""
 
-    def __init__(self, rows: dict[str, bytes], made: Callable[[Target], None]) -> None:
+    def __init__(self, rows: dict[str, bytes], on_target: Callable[[Target], None]) -> None:
         self._rows = rows
         self._made: dict[str, Target] = {}
-        self._tell = made
+        self._tell = on_target
 
     def __getitem__(self, id: str) -> Target:
         target = self._made.get(id)
         if target is None:
-            found = wire.unpack(self._rows[id])
-            deferred = found.pop(_DEFERRED, [])
-            found.update({name: Secret(found[name]) for name in _SECRETS if found.get(name) is not None})
-            _mark(found, deferred)
+            fields = wire.unpack(self._rows[id])
+            deferred = fields.pop(_DEFERRED, [])
+            fields.update({name: Secret(fields[name]) for name in _SECRETS if fields.get(name) is not None})
+            _mark(fields, deferred)
             values: dict[str, Any] = {
-                name: tuple(value) if isinstance(value, list) else value for name, value in found.items()
+                name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
             }
             target = self.completed(Target(id=id, **values))
             self._tell(target)

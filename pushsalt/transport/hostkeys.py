@@ -43,14 +43,14 @@ class Line:
         """Whether the line applies to this name: a host, or ``[host]:port``."""
         if self.patterns.startswith("|1|"):
             return self._hashed(name)
-        found = False
+        is_match = False
         for pattern in self.patterns.split(","):
             negated = pattern.startswith("!")
             if re.match(_regex(pattern[negated:].lower()), name.lower()):
                 if negated:
                     return False
-                found = True
-        return found
+                is_match = True
+        return is_match
 
     def _hashed(self, name: str) -> bool:
         try:

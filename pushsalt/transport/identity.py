@@ -27,7 +27,12 @@ def identity(target: Target, options: ConnectOptions) -> tuple[str, bool]:
     varies = False
     for each, login in _way(target, options):
         varies = varies or login.settings.varies or bool(login.settings.proxy)
-        for text in (*_settings(login.settings), *_host_keys(login.record), *_keys(each, login.settings), *_own(each)):
+        for text in (
+            *_settings(login.settings),
+            *_host_keys(login.record),
+            *_keys(each, login.settings),
+            *_login_settings(each),
+        ):
             digest.update(text.encode("utf-8", "surrogateescape") + b"\0")
     return digest.hexdigest(), varies
 
@@ -75,13 +80,13 @@ def _keys(target: Target, settings: SshSettings) -> Iterator[str]:
 
 def _stamp(path: Path) -> str:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return ""
-    return f"{found.st_ino} {found.st_size} {found.st_mtime_ns}"
+    return f"{status.st_ino} {status.st_size} {status.st_mtime_ns}"
 
 
-def _own(target: Target) -> Iterator[str]:
+def _login_settings(target: Target) -> Iterator[str]:
     """The inventory's settings of the login itself."""
     plain = replace(target, minion_opts={}, grains={}, pillar={}, groups=(), origin={}, sudo_password=None)
     yield repr(plain)

@@ -134,8 +134,8 @@ class _Config(SSHClientConfig):
         if self._depth == 0:
             self._careful = path == _users()
         if self._careful:
-            found = path.stat()
-            if found.st_uid not in (0, os.geteuid()) or found.st_mode & 0o022:
+            status = path.stat()
+            if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
                 raise ConfigParseError("others can write to it: chmod go-w, as ssh itself wants it")
         if self._depth >= _DEEPEST:
             raise ConfigParseError(f"{path}: included too deep")
@@ -148,15 +148,15 @@ class _Config(SSHClientConfig):
         self._depth -= 1
 
     def _read(self, line: str) -> None:
-        found = _LINE.match(line)
-        name = found["word"].lower() if found else ""
-        if found is None or name not in self._handlers or (not self._matching and name not in self._conditionals):
+        match = _LINE.match(line)
+        name = match["word"].lower() if match else ""
+        if match is None or name not in self._handlers or (not self._matching and name not in self._conditionals):
             return
         if name in _WHOLE:
-            args = [found["rest"]] if found["rest"] else []
+            args = [match["rest"]] if match["rest"] else []
         else:
             try:
-                args = shlex.split(found["rest"])
+                args = shlex.split(match["rest"])
                 if name in _OF_ENVIRONMENT:
                     args = [re.sub(r"\$\{(.*?)\}", self._variable, arg) for arg in args]
             except (ValueError, ConfigParseError) as exc:
@@ -169,11 +169,11 @@ class _Config(SSHClientConfig):
         elif name in self._conditionals:
             self._error(f"{name} of nothing")
 
-    def _variable(self, found: re.Match[str]) -> str:
+    def _variable(self, match: re.Match[str]) -> str:
         self.varies = True
-        value = os.environ.get(found[1])
+        value = os.environ.get(match[1])
         if value is None:
-            raise ConfigParseError(f"{found[1]} is not in the environment")
+            raise ConfigParseError(f"{match[1]} is not in the environment")
         return value.replace("%", "%%")
 
     def _hostname(self, option: str, args: list[str]) -> None:
@@ -265,8 +265,8 @@ def checked(target: Target, setting: str, value: str, problem: Callable[[str], s
 
 def hops(target: Target, jump: str) -> tuple[str, ...]:
     """The jump hosts that a ProxyJump names. Raises TargetError."""
-    found = tuple(each.strip() for each in jump.split(",")) if jump else ()
-    return tuple(checked(target, "ProxyJump", each, sshwords.jump_problem) for each in found)
+    names = tuple(each.strip() for each in jump.split(",")) if jump else ()
+    return tuple(checked(target, "ProxyJump", each, sshwords.jump_problem) for each in names)
 
 
 def _lenient(handler: Any) -> Any:
@@ -305,7 +305,7 @@ def resolve(target: Target, files: Sequence[Path], *, accept_new: bool = False) 
     host = checked(target, "host" if target.host else "id", target.host or target.id, sshwords.alias_problem)
     if target.user is not None:
         checked(target, "user", target.user, sshwords.user_problem)
-    given = _given(target, accept_new)
+    given = _valid_options(target, accept_new)
     config = _load(target, host, files, given, final=False)
     if config.has_match_final():
         config = _load(target, host, files, given, final=True)
@@ -329,7 +329,7 @@ def resolve(target: Target, files: Sequence[Path], *, accept_new: bool = False) 
     )
 
 
-def _given(target: Target, accept_new: bool) -> list[str]:
+def _valid_options(target: Target, accept_new: bool) -> list[str]:
     """The valid ssh_options of the inventory. Raises TargetError for one that is refused."""
     given = []
     for option in target.ssh_options:
@@ -367,21 +367,21 @@ def _unchecked(config: _Config) -> str:
 
 def _expanded(config: _Config, target: Target) -> dict[str, Any]:
     """The options with their tokens expanded. Raises TargetError."""
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for word in _EXPANDED:
         value: Any = config.get(word)
         if value is None:
             continue
         try:
             if isinstance(value, str):
-                found[word] = sshcommand.expand(value, config.token)
+                options[word] = sshcommand.expand(value, config.token)
                 if word == "ProxyJump":
-                    hops(target, found[word])
+                    hops(target, options[word])
             else:
-                found[word] = [sshcommand.expand(each, config.token) for each in value]
+                options[word] = [sshcommand.expand(each, config.token) for each in value]
         except sshcommand.TokenError as exc:
             raise _broken(target, config, word, exc) from None
-    return found
+    return options
 
 
 def _proxy(config: _Config, target: Target) -> tuple[str, ...]:

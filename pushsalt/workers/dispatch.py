@@ -225,7 +225,8 @@ class Dispatcher:
             self._running.discard(id)
         self._codes[id] = result.exit_code
         if self._runner.on_value is not None:
-            await self._runner.on_value(id)
+            await self._runner.keep(result)
+            await self._runner.tell_value(result)
         return result
 
     async def _ended_or_stopped(self, id: str, future: asyncio.Future[TargetReturn]) -> TargetReturn:
