@@ -39,7 +39,8 @@ SMALL_LIMIT if they are no messages.
 Messages are msgpack maps with the key ``k``. A message that needs an answer has ``n``, a number that its sender counts
 up; the answer has the same number as ``re``. Messages down, with their fields and the messages that answer them::
 
-    init       id, opts, grains (override), want_grains: bool, log_level, jid (of the job)
+    init       id, opts, defaults: bool (to ``opts``, add those of thin._index.DEFAULTS that it lacks), grains
+               (override), want_grains: bool, log_level, jid (of the job)
                custom: {sha, size, coming: bool (they are sent without request)}, of users' own modules, if there are
                any
                salt: {version, python}, if Salt's own modules may be requested

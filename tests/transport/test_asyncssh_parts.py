@@ -23,7 +23,7 @@ PARTS = {
     "_error": ["self", "reason"],
 }
 #: attributes of an instance
-FIELDS = {"_path", "_line_no", "_matching", "_options", "_orig_host", "_local_user"}
+FIELDS = {"_default_path", "_path", "_line_no", "_matching", "_options", "_orig_host", "_local_user"}
 
 
 def private_names():
