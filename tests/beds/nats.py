@@ -62,7 +62,7 @@ class NatsServer:
         with (self.folder / "log").open("ab") as log:
             argv = [found, "-a", "127.0.0.1", "-p", str(self.port), *store, *self.words]
             self.process = subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True)
-        wait_until(self._answers)
+        wait_until(self._answers, 120)
         return self
 
     def _answers(self) -> bool:
@@ -108,7 +108,7 @@ class WorkerProcess:
 
     def ready(self) -> WorkerProcess:
         """Wait until it takes work."""
-        wait_until(lambda: "is ready" in self.log.read_text() or self.process.poll() is not None, 30)
+        wait_until(lambda: "is ready" in self.log.read_text() or self.process.poll() is not None, 120)
         assert self.process.poll() is None, self.log.read_text()
         return self
 

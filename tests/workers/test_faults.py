@@ -205,19 +205,6 @@ def run():
 """
 
 
-def test_an_older_worker_refuses_and_a_newer_one_takes_it(run):
-    older = patched(messages_VERSION=0, messages_OLDEST=0, delivery_DELIVERIES=1)
-    with run.worker("old", older):
-        done = run.project.json("run", "*", "test.ping", timeout=90)
-        assert done.code == 3
-        assert all(done.error(id)["kind"] == "worker_lost" for id in IDS)
-        assert "upgrade the workers of the site default" in done.error("t1")["message"]
-    older = patched(messages_VERSION=0, messages_OLDEST=0, delivery_DELIVERIES=50)
-    with run.worker("old too", older), run.worker("new", patched(messages_VERSION=2, delivery_DELIVERIES=50)):
-        done = run.project.json("run", "*", "test.ping", timeout=90)
-        assert done.data == dict.fromkeys(IDS, True), done.err
-
-
 def test_a_site_without_workers_is_given_up(run):
     run.project.argv = lambda *words: [*patched(watching_NO_WORKER=1.0, watching__WARN=0.1), *words]
     done = run.project.json("run", "*", "test.ping")
