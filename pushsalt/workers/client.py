@@ -20,7 +20,13 @@ class Client(client.Client):  # type: ignore[misc,unused-ignore]
 
     With a URL that begins with ``tls`` nothing is sent without TLS: nats-py leaves that to the first message of the
     server, which anybody on the way to it can change.
+
+    ``api``: the beginning of the subjects of JetStream's API.
     """
+
+    def __init__(self, api: str) -> None:
+        super().__init__()
+        self.api = api
 
     def _process_info(self, info: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         # older versions of nats-py have a function here, newer ones a coroutine
