@@ -1,4 +1,4 @@
-"""Measures workers beside the plain controller: ``python benchmarks/workers.py``.
+"""Measures workers and the plain controller: ``python benchmarks/workers.py``.
 
 ``apply``: 50 unchanged ``file.managed`` on 100 loopback servers, and ``run``: ``cmd.run hostname`` there: by two
 workers on this machine, and by the controller itself (at most 1.15 times its wall time). Both take turns; the whole
@@ -95,7 +95,7 @@ class Bed:
                 each.wait()
 
 
-def beside(section: str, options: argparse.Namespace, work: Path) -> None:
+def compare_with_controller(section: str, options: argparse.Namespace, work: Path) -> None:
     words = {"apply": ("apply", "*", "bench"), "run": ("run", "*", "cmd.run", "hostname")}[section]
     with sshd_fleet(options.targets, work) as fleet:
         hosts = {each.id: fleet._native(each) for each in fleet.hosts}
@@ -184,7 +184,7 @@ def main(options: argparse.Namespace) -> None:
             if section == "handoff":
                 handoff(options, work)
             else:
-                beside(section, options, work)
+                compare_with_controller(section, options, work)
 
 
 def _options() -> argparse.Namespace:

@@ -195,10 +195,10 @@ class Client:
         if not other.project.config.has_inventory:
             everything = replace(selection, refresh=False)
         if looks_at_pillar(other.project, selection):
-            found = await other.run_async(everything, "saltutil.refresh_pillar", options=options)
+            returns = await other.run_async(everything, "saltutil.refresh_pillar", options=options)
         else:
-            found = await other.grains_async(everything, options)
-        return {id: result for id, result in found.items() if result.exit_code}
+            returns = await other.grains_async(everything, options)
+        return {id: result for id, result in returns.items() if result.exit_code}
 
     def runner(
         self,
@@ -244,9 +244,9 @@ class Client:
         from pushsalt.run.fromplan import Kept
 
         selection = Selection(",".join(plan.ids), "list")
-        found = self.target(selection)
-        if gone := [id for id in plan.ids if id not in found]:
-            text = f"the plan has targets that the inventory no longer has: {', '.join(gone)}"
+        ids = self.target(selection)
+        if missing := [id for id in plan.ids if id not in ids]:
+            text = f"the plan has targets that the inventory no longer has: {', '.join(missing)}"
             raise NoTargetError(text, "nothing was done; make a new plan")
         given = plan.made["options"]
         options = replace(options, **{name: given[name] for name in ("pillar", "saltenv", "pillarenv")})

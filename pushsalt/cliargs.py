@@ -28,9 +28,9 @@ def parse_args(words: Iterable[str]) -> tuple[list[Any], dict[str, Any]]:
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for word in words:
-        found = _KEY_VALUE.match(word)
-        if found:
-            kwargs[found[1]] = parse_value(found[2])
+        match = _KEY_VALUE.match(word)
+        if match:
+            kwargs[match[1]] = parse_value(match[2])
             continue
         value = parse_value(word)
         is_jid = isinstance(value, int) and len(str(value)) == _JID_DIGITS

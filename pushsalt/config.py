@@ -193,6 +193,21 @@ def target_opts(
     return _opts(config, target, lambda option: option.travels, test, saltenv, pillarenv)
 
 
+class TargetOptions:
+    """``target_opts`` of many targets: the values of the configuration are copied once, and must not be changed."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._common: dict[bool, dict[str, Any]] = {}
+
+    def of(self, target: Target, test: bool | None, saltenv: str | None, pillarenv: str | None) -> dict[str, Any]:
+        """The same as ``target_opts``."""
+        is_local = target.transport == "local"
+        if is_local not in self._common:
+            self._common[is_local] = _common(self._config, is_local, lambda option: option.travels)
+        return _with_target(dict(self._common[is_local]), target, test, saltenv, pillarenv)
+
+
 def _opts(
     config: Config,
     target: Target,
@@ -201,11 +216,17 @@ def _opts(
     saltenv: str | None,
     pillarenv: str | None,
 ) -> dict[str, Any]:
+    common = _common(config, target.transport == "local", is_shown)
+    return _with_target(common, target, test, saltenv, pillarenv)
+
+
+def _common(config: Config, is_local: bool, is_shown: Callable[[Option], bool]) -> dict[str, Any]:
+    """The part of the opts that does not depend on a target, except whether it is this machine."""
     opts = {}
     for name, option in OPTIONS.items():
         if option.scope != "controller":
             value = config.opts.get(name, option.default) if is_shown(option) else option.default
-            if name.endswith("_signing_policies") and target.transport != "local":
+            if name.endswith("_signing_policies") and not is_local:
                 value = _without_keys(value)
             if value is not UNSET:
                 opts[name] = copy.deepcopy(value)
@@ -223,8 +244,15 @@ def _opts(
             "user": "",  # the user on the target is not known yet; the configured one is the master's
         }
     )
-    if target.transport == "local":
+    if is_local:
         opts["cachedir"] = own_cachedir(config) or opts["cachedir"]
+    return opts
+
+
+def _with_target(
+    opts: dict[str, Any], target: Target, test: bool | None, saltenv: str | None, pillarenv: str | None
+) -> dict[str, Any]:
+    """Add the part of the opts that belongs to a target."""
     opts.update(copy.deepcopy(dict(target.minion_opts)))
     for name, value in (("test", test), ("saltenv", saltenv), ("pillarenv", pillarenv)):
         if value is not None:
@@ -329,8 +357,8 @@ def _inventories(
 def _named_by(cli: CliOverrides, env: Mapping[str, str], opts: dict[str, Any], place: Place) -> str:
     """The option of the command, the variable, or the configured option that names the inventory, for messages."""
     if cli.inventories or env.get("PUSHSALT_INVENTORY"):
-        said = [Path(path) for path in env.get("PUSHSALT_INVENTORY", "").split(os.pathsep) if path]
-        return "-i" if said != list(cli.inventories or said) else "PUSHSALT_INVENTORY"
+        paths = [Path(path) for path in env.get("PUSHSALT_INVENTORY", "").split(os.pathsep) if path]
+        return "-i" if paths != list(cli.inventories or paths) else "PUSHSALT_INVENTORY"
     option = "inventory" if opts["inventory"] else "roster_file"
     return f"`{option}` in {place.saltfile if option in place.options else place.file}" if opts[option] else "-i"
 
@@ -367,10 +395,10 @@ def _saltfile_options(file: Path, warnings: list[str], unknown: list[str]) -> di
     if not os.path.lexists(file):
         raise ConfigError(f"there is no configuration {file}", hint="correct SALT_SALTFILE")
     data, lines = _load(file)
-    said = data.get("salt-ssh")
-    if not isinstance(said, dict):
+    section = data.get("salt-ssh")
+    if not isinstance(section, dict):
         return None
-    return dict(_checked(said, {key[1:]: line for key, line in lines.items() if key}, file, warnings, unknown))
+    return dict(_checked(section, {key[1:]: line for key, line in lines.items() if key}, file, warnings, unknown))
 
 
 def _read(file: Path, warnings: list[str], unknown: list[str]) -> dict[str, Any]:
@@ -442,7 +470,7 @@ def _checked(
             yield name, value
         elif value is not None:
             value = "off" if value is False and "off" in CHOICES.get(name, ()) else value  # YAML's word for false
-            taken = convert(option, value, where, file.parent)
-            if name in CHOICES and taken not in CHOICES[name]:
-                warnings.append(f"{where}: `{name}` must be one of {', '.join(CHOICES[name])}, not {taken!r}")
-            yield name, taken
+            converted = convert(option, value, where, file.parent)
+            if name in CHOICES and converted not in CHOICES[name]:
+                warnings.append(f"{where}: `{name}` must be one of {', '.join(CHOICES[name])}, not {converted!r}")
+            yield name, converted

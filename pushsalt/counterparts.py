@@ -54,20 +54,20 @@ def hide_counterparts(text: str) -> str:
 
 
 def _both_sides(lines: list[str], pattern: re.Pattern[str], budget: _Budget) -> list[str]:
-    found = [None if line in _BETWEEN else pattern.match(line) for line in lines]
+    matches = [None if line in _BETWEEN else pattern.match(line) for line in lines]
     for at in range(1, len(lines)):
         if lines[at - 1].startswith("--- ") and lines[at].startswith("+++ "):
-            found[at - 1] = found[at] = None
+            matches[at - 1] = matches[at] = None
 
     def after(at: int, sign: str) -> int:
         """The end of the lines of one side that begin at this position."""
-        while at < len(found) and (line := found[at]) is not None and line[2] == sign:
+        while at < len(matches) and (line := matches[at]) is not None and line[2] == sign:
             at += 1
         return at
 
     at = 0
     while at < len(lines):
-        line = found[at]
+        line = matches[at]
         sign = line[2] if line is not None else ""
         if sign not in _OTHER:
             at += 1
@@ -75,7 +75,7 @@ def _both_sides(lines: list[str], pattern: re.Pattern[str], budget: _Budget) -> 
         middle = after(at, sign)
         begin = middle + (middle < len(lines) and lines[middle] in _BETWEEN)
         end = after(begin, _OTHER[sign])
-        old, new = ([each for each in side if each is not None] for side in (found[at:middle], found[begin:end]))
+        old, new = ([each for each in side if each is not None] for side in (matches[at:middle], matches[begin:end]))
         former, present = [each[3] for each in old], [each[3] for each in new]
         shown = _hidden(former, present, budget), _hidden(present, former, budget)
         lines[at:middle] = [each[1] + each[2] + text for each, text in zip(old, shown[0], strict=True)]

@@ -71,9 +71,9 @@ def find(
         refused = nearest
     elif (cwd / SALTFILE).is_file():
         if trust.allows(cwd / SALTFILE):
-            found = _of_saltfile(cwd / SALTFILE, saltfile_options, trust)
-            if found is not None:
-                return found
+            place = _of_saltfile(cwd / SALTFILE, saltfile_options, trust)
+            if place is not None:
+                return place
         else:
             refused = cwd / SALTFILE
     return _installed(env, trust, saltfile_options, refused)
@@ -91,9 +91,9 @@ def _installed(env: Mapping[str, str], trust: Trust, saltfile_options: SaltfileO
             continue
         if file != saltfile:
             return Place(file, file.parent, refused=refused)
-        found = _of_saltfile(file, saltfile_options, trust) if refused is None else None
-        if found is not None:
-            return found
+        place = _of_saltfile(file, saltfile_options, trust) if refused is None else None
+        if place is not None:
+            return place
     return Place(refused=refused)
 
 
@@ -115,12 +115,12 @@ def _of_saltfile(file: Path, saltfile_options: SaltfileOptions, trust: Trust, na
     options = saltfile_options(file)
     if options is None:
         return None
-    said = options.get("config_dir")
-    folder = absolute(file.parent, str(said)) if said else _SALT_FOLDER
-    if said and not folder.is_dir():
+    config_dir = options.get("config_dir")
+    folder = absolute(file.parent, str(config_dir)) if config_dir else _SALT_FOLDER
+    if config_dir and not folder.is_dir():
         raise ConfigError(f"{file}: there is no folder {folder}", hint="correct `config_dir`")
     master = folder / SALT_MASTER
-    if not os.access(master, os.R_OK) if not said else not os.path.lexists(master):
+    if not os.access(master, os.R_OK) if not config_dir else not os.path.lexists(master):
         return Place(None, folder, named=named, saltfile=file, options=options)
     if not named and not trust.allows(master):
         return Place(refused=master)
@@ -134,10 +134,10 @@ def inventory_of(
     if place.folder is None:
         return [], None
     names = INVENTORIES if place.file is not None and place.file.name == NAME else (ROSTER,)
-    found = next((place.folder / name for name in names if os.path.lexists(place.folder / name)), None)
-    if found is None:
+    path = next((place.folder / name for name in names if os.path.lexists(place.folder / name)), None)
+    if path is None:
         return [], None
-    return ([found], None) if place.named or Trust(cwd, env, warnings).allows(found) else ([], found)
+    return ([path], None) if place.named or Trust(cwd, env, warnings).allows(path) else ([], path)
 
 
 class Trust:

@@ -10,9 +10,9 @@ def nearest(word: str, words: Iterable[str], n: int = 1, cutoff: float = 0.6) ->
     import difflib  # only needed for error messages
 
     # of equally similar words difflib prefers the last one
-    found = difflib.get_close_matches(word, sorted(words, reverse=True), n=2 * n, cutoff=cutoff)
-    found.sort(key=lambda each: (-difflib.SequenceMatcher(None, each, word).ratio(), each))
-    return found[:n]
+    matches = difflib.get_close_matches(word, sorted(words, reverse=True), n=2 * n, cutoff=cutoff)
+    matches.sort(key=lambda each: (-difflib.SequenceMatcher(None, each, word).ratio(), each))
+    return matches[:n]
 
 
 def misspelt(word: str, words: Iterable[str]) -> str:
@@ -22,8 +22,8 @@ def misspelt(word: str, words: Iterable[str]) -> str:
     errors. Words of three letters are too short. The nearest word wins, of equal ones the first by name.
     """
     long = [each for each in words if min(len(word), len(each)) > 3]
-    found = [(_slips(word, each), each) for each in long]
-    near = [(slips, each) for slips, each in found if slips <= (2 if max(len(word), len(each)) > 7 else 1)]
+    ranked = [(_slips(word, each), each) for each in long]
+    near = [(slips, each) for slips, each in ranked if slips <= (2 if max(len(word), len(each)) > 7 else 1)]
     return min(near)[1] if near else ""
 
 

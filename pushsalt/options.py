@@ -386,6 +386,11 @@ _ALL: Final = (*_BOTH, *_SENT, *_CONTROLLER, *_MINION, *_ACCEPTED, *_OF_MODULES)
 #: every option by name
 OPTIONS: Final[Mapping[str, Option]] = MappingProxyType({row.name: row for row in _ALL})
 
+#: The defaults of the options that targets get, by name. The runtime contains them, so that only others are sent.
+TARGET_DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType(
+    {row.name: row.default for row in _ALL if row.scope != "controller" and row.default is not UNSET}
+)
+
 #: Options whose value is one of a few words. Another value causes a warning, and then has Salt's meaning.
 CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {

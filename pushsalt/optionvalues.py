@@ -66,11 +66,11 @@ _SIZE: Final = re.compile(r"(\d+)\s*(?:([kmgt])(i?)b?|b)?", re.IGNORECASE)
 
 def _bytes(value: Any) -> int | None:
     """A number of bytes: ``1073741824``, ``1GiB``, ``500 MB``; None for any other value, and for an empty one."""
-    found = _SIZE.fullmatch(str(value).strip())
-    if found is None or not int(found[1]):
+    match = _SIZE.fullmatch(str(value).strip())
+    if match is None or not int(match[1]):
         return None
-    power = "bkmgt".index((found[2] or "b").lower())
-    return int(found[1]) * int((1024 if found[3] or not found[2] else 1000) ** power)
+    power = "bkmgt".index((match[2] or "b").lower())
+    return int(match[1]) * int((1024 if match[3] or not match[2] else 1000) ** power)
 
 
 def _number(value: Any) -> int | float | None:
@@ -85,13 +85,13 @@ def _folders(option: Option, dirs: Any, where: Position, folder: Path) -> list[s
     if dirs is None:
         return []
     items = dirs if isinstance(dirs, list) else [dirs]
-    found: list[str] = []
+    paths: list[str] = []
     for item in items:
         if not isinstance(item, str) or not item:
             raise ConfigError(f"`{option.name}` has an entry that is not a path", hint=option.doc, where=where)
         path = absolute(folder, item)
-        found += [str(each) for each in expand(path) or [path]]
-    return found
+        paths += [str(each) for each in expand(path) or [path]]
+    return paths
 
 
 def expand(pattern: Path) -> list[Path]:

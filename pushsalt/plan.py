@@ -55,15 +55,15 @@ def make_plan(
         template = chunk.get("template") if chunk["state"] == "file" else None
         for url in _sources(chunk):
             where = split_url(url, saltenv)
-            found = files.find(*where) if where else None
-            if where is None or found is None:
+            file = files.find(*where) if where else None
+            if where is None or file is None:
                 continue
             key = wire.file_key(url, saltenv)
-            plan.files[key] = digest = found.digest()
+            plan.files[key] = digest = file.digest()
             if template:
                 _foresee_template(plan, chunk, url, saltenv, str(template), prerender, wants)
                 break
-            plan.blobs[digest] = Blob(digest, found.size, path=found.path, place=where, open=found.open)
+            plan.blobs[digest] = Blob(digest, file.size, path=file.path, place=where, open=file.open)
             wants.setdefault(digest, _destination(chunk))
             if chunk["fun"] == "managed":
                 break  # the first existing file of a list is used

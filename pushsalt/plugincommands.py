@@ -30,7 +30,7 @@ def commands(run: RunProgram) -> dict[str, Callable[..., Any]]:
 
     def run_all(cmd: str | Sequence[str], **options: Any) -> dict[str, Any]:
         ended = done(cmd, options)
-        stdout, stderr = (said.decode("utf-8", "replace").rstrip("\n") for said in (ended.out, ended.err))
+        stdout, stderr = (output.decode("utf-8", "replace").rstrip("\n") for output in (ended.out, ended.err))
         return {"retcode": ended.code, "stdout": stdout, "stderr": stderr, "pid": 0}
 
     return {

@@ -75,26 +75,26 @@ def folders(kind: str, opts: Mapping[str, Any]) -> tuple[Path, ...]:
     tops = list(opts.get("module_dirs") or ())
     if opts.get("extension_modules") and not KINDS[kind].every_env:  # a minion's folder has synchronised modules
         tops.append(opts["extension_modules"])
-    found = [Path(top) / name for top in tops for name in (f"_{salt}", salt, f"_{kind}", kind)]
+    paths = [Path(top) / name for top in tops for name in (f"_{salt}", salt, f"_{kind}", kind)]
     roots = opts.get("file_roots") or {}
     envs = dict.fromkeys([opts.get("saltenv") or "base", "base", *roots]) if KINDS[kind].every_env else ["base"]
     for saltenv in envs:
-        found += [Path(top) / f"_{salt}" for top in roots.get(saltenv) or ()]
-    return tuple(dict.fromkeys(found))
+        paths += [Path(top) / f"_{salt}" for top in roots.get(saltenv) or ()]
+    return tuple(dict.fromkeys(paths))
 
 
 def names(kind: str, folders: Sequence[Path] = ()) -> list[str]:
     """All names of this kind, sorted. No plug-in is imported, only the package of the shipped ones."""
-    found = {path.stem for folder in folders for path in files(folder)}
-    found.update(_entry_points(kind))
-    found.update(_own(kind))
-    return sorted(name for name in found if not name.startswith("_"))
+    stems = {path.stem for folder in folders for path in files(folder)}
+    stems.update(_entry_points(kind))
+    stems.update(_own(kind))
+    return sorted(name for name in stems if not name.startswith("_"))
 
 
 def files(folder: Path) -> list[Path]:
     """The files of plug-ins in a folder, without lock files of editors and dangling links."""
-    found = sorted(folder.glob("*.py")) if folder.is_dir() else []
-    return [path for path in found if not path.name.startswith(".") and path.is_file()]
+    paths = sorted(folder.glob("*.py")) if folder.is_dir() else []
+    return [path for path in paths if not path.name.startswith(".") and path.is_file()]
 
 
 def text_of(path: Path) -> str:
@@ -121,11 +121,11 @@ def load(kind: str, name: str, folders: Sequence[Path] = (), dunders: Mapping[st
             return importlib.import_module(f"{KINDS[kind].package}.{name}")
         if name in _entry_points(kind):
             return _from_entry_point(kind, name, dunders)
-    there = names(kind, folders)
-    near = nearest(name, there, n=3)
+    available = names(kind, folders)
+    near = nearest(name, available, n=3)
     raise ConfigError(
         f"there is no plug-in {name!r} of the kind {kind}",
-        hint=f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(there) or 'none'}",
+        hint=f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(available) or 'none'}",
     )
 
 
@@ -164,13 +164,13 @@ def place_of(module: ModuleType, exc: BaseException) -> Position | None:
 
 def blamed(exc: BaseException) -> str:
     """``" (path:line)"`` in the user's plug-in file that raised the exception; empty if none did."""
-    found, trace = "", exc.__traceback__
+    place, trace = "", exc.__traceback__
     while trace is not None:
         name = str(trace.tb_frame.f_globals.get("__name__") or "")
         if name.startswith("pushsalt_plugins.") or name in _installed_modules:
-            found = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
+            place = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
         trace = trace.tb_next
-    return found
+    return place
 
 
 #: names of modules that were loaded by entry points
@@ -194,14 +194,14 @@ def virtual_name(path: Path) -> str:
 def is_virtual(module: ModuleType, name: str) -> bool:
     """Whether a module's ``__virtual__`` allows this name. Raises ConfigError if it fails."""
     try:
-        said = module.__virtual__() if hasattr(module, "__virtual__") else True
+        verdict = module.__virtual__() if hasattr(module, "__virtual__") else True
     except (Exception, SystemExit) as exc:  # a user's file may raise anything
         text = f"__virtual__ of the plug-in fails: {type(exc).__name__}: {exc}"
         where = place_of(module, exc) or Position(str(module.__file__))
         raise ConfigError(text, hint="correct the file", where=where) from exc
-    if isinstance(said, tuple):
-        said = said[0]
-    return said is True or said == name
+    if isinstance(verdict, tuple):
+        verdict = verdict[0]
+    return verdict is True or verdict == name
 
 
 def load_virtual(kind: str, name: str, folders: Sequence[Path], dunders: Mapping[str, Any]) -> ModuleType | None:
@@ -220,11 +220,11 @@ def load_virtual(kind: str, name: str, folders: Sequence[Path], dunders: Mapping
 @cache
 def _own(kind: str) -> frozenset[str]:
     package = importlib.import_module(KINDS[kind].package)
-    found = frozenset(module.name for module in pkgutil.iter_modules(package.__path__))
+    modules = frozenset(module.name for module in pkgutil.iter_modules(package.__path__))
     if not KINDS[kind].mixed:
-        return found
+        return modules
     word = f"def {KINDS[kind].mixed}("
-    files = {name: Path(folder, f"{name}.py") for folder in package.__path__ for name in found}
+    files = {name: Path(folder, f"{name}.py") for folder in package.__path__ for name in modules}
     return frozenset(name for name, path in files.items() if path.is_file() and word in path.read_text("utf-8"))
 
 
@@ -241,32 +241,45 @@ def mentioned(*groups: str) -> bool:
     """Whether an installed distribution may have entry points of this group; ten times as fast as
     importlib.metadata.
     """
-    found = _groups(tuple(sys.path))
-    return found is None or not found.isdisjoint(groups)
+    for folder in dict.fromkeys(sys.path):
+        installed = _groups(folder, _changed(folder))
+        if installed is None or not installed.isdisjoint(groups):
+            return True
+    return False
 
 
 _GROUP: Final = re.compile(rb"^\s*\[\s*([\w.]+)\s*\]", re.MULTILINE)
 
 
+def _changed(folder: str) -> int:
+    """The time of the last change of a folder, in nanoseconds: a distribution was installed or removed then."""
+    try:
+        return os.stat(folder or ".").st_mtime_ns  # noqa: PTH116 - half the time
+    except OSError:
+        return 0
+
+
 @cache
-def _groups(places: tuple[str, ...]) -> frozenset[str] | None:
-    """All groups of entry points, read once for all kinds; None if only importlib.metadata can read them."""
-    found: set[str] = set()
-    for folder in places:
-        try:
-            names = os.listdir(folder or ".")  # noqa: PTH208 - half the time
-        except NotADirectoryError:  # a zip
-            return None
-        except OSError:
-            continue
-        for name in names:
-            if name.endswith((".dist-info", ".egg-info")):
-                try:
-                    text = regular.read_bytes(Path(folder, name, "entry_points.txt"))
-                except OSError:
-                    continue
-                found.update(group.decode() for group in _GROUP.findall(text))
-    return frozenset(found)
+def _groups(folder: str, changed: int) -> frozenset[str] | None:
+    """All groups of entry points in a folder, read once; None if only importlib.metadata can read them.
+
+    ``changed``: the time of its last change.
+    """
+    groups: set[str] = set()
+    try:
+        names = os.listdir(folder or ".")  # noqa: PTH208 - half the time
+    except NotADirectoryError:  # a zip
+        return None
+    except OSError:
+        return frozenset()
+    for name in names:
+        if name.endswith((".dist-info", ".egg-info")):
+            try:
+                text = regular.read_bytes(Path(folder, name, "entry_points.txt"))
+            except OSError:
+                continue
+            groups.update(group.decode() for group in _GROUP.findall(text))
+    return frozenset(groups)
 
 
 def _from_entry_point(kind: str, name: str, dunders: Mapping[str, Any] | None = None) -> ModuleType:

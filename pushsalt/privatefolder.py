@@ -16,16 +16,16 @@ def private_dir(path: _AnyPath) -> _AnyPath:
     A folder that others can write to is refused, since its content cannot be trusted.
     """
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except FileNotFoundError:
         _make(Path(path))
-        found = os.lstat(path)
-    if not stat.S_ISDIR(found.st_mode):
+        status = os.lstat(path)
+    if not stat.S_ISDIR(status.st_mode):
         raise NotADirectoryError(f"{path} is not a folder")
-    if found.st_uid != os.geteuid():
+    if status.st_uid != os.geteuid():
         raise PermissionError(f"{path} belongs to another user")
-    if found.st_mode & 0o022:
-        raise PermissionError(f"others can write to {path} (mode {stat.S_IMODE(found.st_mode):04o})")
+    if status.st_mode & 0o022:
+        raise PermissionError(f"others can write to {path} (mode {stat.S_IMODE(status.st_mode):04o})")
     return path
 
 

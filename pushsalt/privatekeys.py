@@ -22,13 +22,13 @@ def hide_keys(text: str) -> str:
     return KEY.sub(_without_body, text) if IN_KEYS in text else text
 
 
-def _without_body(found: re.Match[str]) -> str:
+def _without_body(match: re.Match[str]) -> str:
     """A private key with MASK in place of its body; in a diff, the sign of the last line is kept."""
-    body = found[0][len(found[1]) :]
+    body = match[0][len(match[1]) :]
     end = "\n" if "\n" in body else "\\n" if "\\n" in body else ""
     if not end:
-        return found[1] + MASK
+        return match[1] + MASK
     last = body.rpartition(end)[2]
     if last.strip("+- \t"):  # cut off
-        return f"{found[1]}{end}{body.partition(end)[2][:1].strip(string.ascii_letters)}{MASK}"
-    return f"{found[1]}{end}{last}{MASK}{end}{last}"
+        return f"{match[1]}{end}{body.partition(end)[2][:1].strip(string.ascii_letters)}{MASK}"
+    return f"{match[1]}{end}{last}{MASK}{end}{last}"

@@ -129,8 +129,8 @@ def list_inventory(path: Path) -> str:
         reason = getattr(exc, "strerror", None) or str(exc)
         raise InventoryError(f"{path} cannot be run: {reason}", hint="run it yourself with --list") from None
     if done.code != 0:
-        said = done.err.decode("utf-8", "replace").strip().splitlines()
-        why = f": {said[-1]}" if said else ""
+        error_lines = done.err.decode("utf-8", "replace").strip().splitlines()
+        why = f": {error_lines[-1]}" if error_lines else ""
         raise InventoryError(f"{path} --list ended with exit code {done.code}{why}", hint="run it yourself with --list")
     if len(done.out) > MAX_BYTES:
         raise InventoryError(f"{path} --list prints more than {MAX_BYTES // 2**20} MiB", hint="have it print less")

@@ -176,11 +176,11 @@ class Redactor:
 
     def secrets_of(self, pillar: Any) -> list[str]:
         """The secrets that ``add_pillar`` adds."""
-        found = list(self._secrets(pillar))
-        if any(map(is_name, found)):
+        secrets = list(self._secrets(pillar))
+        if any(map(is_name, secrets)):
             names = set(_names(pillar))
-            found = [text for text in found if text not in names]
-        return found
+            secrets = [text for text in secrets if text not in names]
+        return secrets
 
     def _secrets(self, pillar: Any) -> Iterator[str]:
         match pillar:
@@ -194,7 +194,7 @@ class Redactor:
                 for value in pillar:
                     yield from self._secrets(value)
             case str() if IN_KEYS in pillar:
-                yield from (found[0] for found in KEY.finditer(pillar))
+                yield from (match[0] for match in KEY.finditer(pillar))
             case str() if "://" in pillar:
                 for login in _LOGIN.finditer(pillar):
                     yield from (login[2], unquote(login[2]))
@@ -236,8 +236,8 @@ class Redactor:
             plain = ""
             with contextlib.suppress(ValueError):  # in a diff, with its signs
                 plain = base64.b64decode(joined[: len(joined) // 4 * 4]).decode("utf-8", "replace")
-            found = len(lines) > 1 and self._by_value(joined, self._forms) != joined
-            if found or (depth and self._encoded(plain, depth - 1) != plain):
+            is_secret = len(lines) > 1 and self._by_value(joined, self._forms) != joined
+            if is_secret or (depth and self._encoded(plain, depth - 1) != plain):
                 return "\n".join((line[:1] if line[:1] in "+-" else "") + MASK for line in lines)
         return block
 
@@ -267,8 +267,8 @@ class Redactor:
                 if match is None:
                     break
                 at = match.start()
-            found = forms.get(text[at : at + SHORTEST])
-            length = found.match(text, at) if found else 0
+            candidates = forms.get(text[at : at + SHORTEST])
+            length = candidates.match(text, at) if candidates else 0
             if not length:
                 at += 1
                 continue
@@ -296,10 +296,10 @@ class Redactor:
         if not isinstance(value, str) or IN_KEYS not in value:
             return self._data(value)
         parts, at = [], 0
-        for found in KEY.finditer(value):
-            body = found[0] if self._by_value(found[0], self._forms) == found[0] else self.text(found[0])
-            parts += [self.text(value[at : found.start()]), body]
-            at = found.end()
+        for match in KEY.finditer(value):
+            body = match[0] if self._by_value(match[0], self._forms) == match[0] else self.text(match[0])
+            parts += [self.text(value[at : match.start()]), body]
+            at = match.end()
         return "".join((*parts, self.text(value[at:])))
 
     def _data(self, value: Any) -> Any:
@@ -464,9 +464,14 @@ def _forms(value: str) -> Iterator[str]:
     yield json.dumps(value, ensure_ascii=False)[1:-1]
     yield json.dumps(value)[1:-1].replace("/", "\\/")  # PHP
     yield repr(value)[1:-1]
-    whole = quote(data, safe="")
-    unescaped = re.sub("%(21|27|28|29|2A)", lambda found: chr(int(found[1], 16)), whole)  # of JavaScript
-    for quoted in {whole, whole.replace("%2F", "/"), unescaped, whole.replace("%20", "+")} - {value}:
+    percent_encoded = quote(data, safe="")
+    unescaped = re.sub("%(21|27|28|29|2A)", lambda found: chr(int(found[1], 16)), percent_encoded)  # of JavaScript
+    for quoted in {
+        percent_encoded,
+        percent_encoded.replace("%2F", "/"),
+        unescaped,
+        percent_encoded.replace("%20", "+"),
+    } - {value}:
         yield quoted
         yield _PERCENT.sub(lambda found: found[0].lower(), quoted)
     yield html.escape(value)

@@ -42,8 +42,8 @@ class Limit:
 
     def hint(self, name: str) -> str:
         """A hint for people: how to allow one more renderer."""
-        there = ", ".join(sorted(self.engines)) or "none"
-        return f"if this machine may run its code, add {name} to `renderers` of {self.source} (allowed now: {there})"
+        engines = ", ".join(sorted(self.engines)) or "none"
+        return f"if this machine may run its code, add {name} to `renderers` of {self.source} (allowed now: {engines})"
 
 
 class Trusted(str):
@@ -95,8 +95,8 @@ def engines_for(text: Template) -> frozenset[str] | None:
 
 def limit_of(source: object) -> Limit | None:
     """The limit of a text, or of a file that a file server found; None without one, as with users' own backends."""
-    found = getattr(source, "limit", None)
-    return found if isinstance(found, Limit) else None
+    limit = getattr(source, "limit", None)
+    return limit if isinstance(limit, Limit) else None
 
 
 def may_run_on_controller(file: object) -> bool:

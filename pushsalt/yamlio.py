@@ -433,8 +433,8 @@ class YamlBuilder:
 
     def _reader_error(self, exc: Any) -> YamlError:
         character = exc.character if isinstance(exc.character, int) else ord(exc.character)
-        found = self.text.find(chr(character))
-        line = self.text.count("\n", 0, found) + 1 if found >= 0 else None
+        position = self.text.find(chr(character))
+        line = self.text.count("\n", 0, position) + 1 if position >= 0 else None
         return self._error(f"control character U+{character:04X} is not allowed", line, None)
 
     def _syntax_error(self, exc: yaml.MarkedYAMLError) -> YamlError:

@@ -72,7 +72,7 @@ def section(name: str) -> list[str]:
 
 def arguments(name: str) -> dict[str, tuple[str, str]]:
     """argument -> (default, meaning) of all arguments of the state and of functions to which it passes them."""
-    said = _said()
+    said = _recorded()
     more = {**said["modules"].get(name.partition(".")[0], {}), **said["more"].get(name, {})}
     module, function = _find("states", name)
     terms = _terms(function.doc)
@@ -93,7 +93,7 @@ def arguments(name: str) -> dict[str, tuple[str, str]]:
 
 
 @functools.cache
-def _said() -> dict[str, Any]:
+def _recorded() -> dict[str, Any]:
     return yaml.safe_load(SAID.read_text("utf-8"))
 
 

@@ -38,7 +38,7 @@ def page() -> str:
     parts = [HEAD]
     for tool in TOOLS:
         rows = [row for row in ROWS if tool in row.tools.split(", ")]
-        lines = [f"| {_code(row.words)} | {_said(row)} |" for row in rows]
+        lines = [f"| {_code(row.words)} | {_cell(row)} |" for row in rows]
         parts.append("\n".join([f"## {tool}\n", "| option | in pushsalt |", "|---|---|", *lines, ""]))
     return "\n".join(parts)
 
@@ -47,7 +47,7 @@ def _code(words: str) -> str:
     return ", ".join(f"`{word}`" for word in words.split())
 
 
-def _said(row: Row) -> str:
+def _cell(row: Row) -> str:
     text = row.text.replace("|", "\\|")
     return {
         TAKEN: "the same" if row.text in row.words.split() else f"`{text}`",

@@ -18,8 +18,9 @@ from thin import boot
 #: The keys that a frame of parameters may have, and the function that converts each value.
 PARAMETERS = {"lock": str, "wait": float, "deadline": float, "lock_name": str, "job": str, "reconnect": float}
 LIMIT = 64 * 1024
-#: Before the number of a pack of the runtime, which is reported like the name of a module.
-PACK = "+"
+#: Before the number of a pack of the runtime, and before the name of a module that was executed without an import:
+#: both are reported like the name of an imported module.
+PACK, CODE = "+", "="
 
 
 class Ahead(object):
@@ -54,16 +55,17 @@ class Ahead(object):
             sys.modules["random"].seed()
 
     def tell(self):
-        """Report, in the worker at its end, its imports and the packs of the runtime that it needed."""
-        packs = [PACK + str(number) for number in self._store.loaded_packs()]
-        found = packs + sorted(set(sys.modules) - self._before)
+        """Report, in the worker at its end, its imports, and the packs and the code of the runtime that it needed."""
+        found = [PACK + str(number) for number in self._store.loaded_packs()]
+        found += sorted(set(sys.modules) - self._before)
+        found += [CODE + name for name in sorted(self._store.used() - set(sys.modules))]
         try:
             os.write(self._pipe[1], "\n".join(found).encode("utf-8", "replace")[:LIMIT])
         except OSError:
             pass
 
     def load(self):
-        """Import the modules that the ended worker reported."""
+        """Import the modules that the ended worker reported, and read the code of the others."""
         said = b""
         try:
             said = os.read(self._pipe[0], LIMIT)
@@ -71,13 +73,24 @@ class Ahead(object):
             pass
         for fd in self._pipe:
             os.close(fd)
-        for name in said.decode("utf-8", "replace").split("\n"):
-            if name and name not in self._tried:
+        names = [name for name in said.decode("utf-8", "replace").split("\n") if name and name not in self._tried]
+        if any(name.startswith(CODE) for name in names):
+            self._store.look_again()  # the worker may have added code that it compiled
+        for name in names:
+            if name not in self._tried:
                 self._tried.add(name)
                 try:
-                    self._store.load_packs([int(name[1:])]) if name.startswith(PACK) else __import__(name)
+                    self._take(name)
                 except (Exception, SystemExit):  # it cannot be imported in this process
                     pass
+
+    def _take(self, name):
+        if name.startswith(PACK):
+            self._store.load_packs([int(name[1:])])
+        elif name.startswith(CODE):
+            self._store.hold(name[1:])
+        else:
+            __import__(name)
 
 
 def proceed(channel, state, store, kept):

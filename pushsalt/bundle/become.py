@@ -181,9 +181,9 @@ class Questions:
         return next((number for number, row in rows if row == name or row.endswith(b"(" + name + b")")), b"1")
 
     def _cut_marks(self) -> int:
-        found = self._text.count(self._mark)
-        if found:
+        count = self._text.count(self._mark)
+        if count:
             self._text = self._text[self._text.rindex(self._mark) + len(self._mark) :]
-        if self._is_question or not found:
+        if self._is_question or not count:
             self._text = self._text[-len(self._mark) + 1 :]
-        return found
+        return count

@@ -78,19 +78,19 @@ class Tree:
         self.fits: dict[str, dict[str, tuple[Any, ...]]] = runtime.fit_index(self._texts.items())
         self.usual = {name for name, text in self._texts.items() if _kind(name) in LOADED and _USUAL.search(text)}
 
-    def first(self, known: Mapping[str, str]) -> set[str]:
+    def first(self, grains: Mapping[str, str]) -> set[str]:
         """The names of the files in the first archive of a system with these grains."""
         first = {name for name in self._names if _kind(name) not in APART} | self.usual
         first |= {name for name in self._names if name.endswith("/__init__.py")}
-        return self._with_imports((name for name in first if self.may_fit(name, known)), known)
+        return self._with_imports((name for name in first if self.may_fit(name, grains)), grains)
 
     def packs(self, common: set[str]) -> dict[str, set[str]]:
         """{subject: the names of its files}; ``common`` are the files that every first archive has."""
-        found: dict[str, set[str]] = {}
+        by_pack: dict[str, set[str]] = {}
         for name in self._names:
             if name not in common and (_kind(name) in (*LOADED, "beacons", "resources", "compat") or name in _LATE):
-                found.setdefault(self._subject(name), set()).add(name)
-        packs = {subject: self._with_imports(names) - common for subject, names in sorted(found.items())}
+                by_pack.setdefault(self._subject(name), set()).add(name)
+        packs = {subject: self._with_imports(names) - common for subject, names in sorted(by_pack.items())}
         rest = set(self._names) - common - set().union(*packs.values())
         return self._joined({**packs, _OTHERS: self._with_imports(rest) - common} if rest else packs)
 
@@ -108,25 +108,25 @@ class Tree:
     def _size(self, names: Iterable[str]) -> int:
         return sum(len(self._texts.get(name, "")) for name in names)
 
-    def may_fit(self, name: str, known: Mapping[str, str]) -> bool:
+    def may_fit(self, name: str, grains: Mapping[str, str]) -> bool:
         """Whether the file may be in the first archive of a system with these grains."""
         if name in _LATE or name.startswith("thin/compat/") or _TYPE.match(name):
             return False
         wanted = self.fits.get(name)
         return wanted is None or any(
-            grain in _ANYWHERE or (grain in known and known[grain] in values) for grain, values in wanted.items()
+            grain in _ANYWHERE or (grain in grains and grains[grain] in values) for grain, values in wanted.items()
         )
 
-    def _with_imports(self, names: Iterable[str], known: Mapping[str, str] | None = None) -> set[str]:
-        """These files and all that they import; with ``known`` only what may be needed on such a system."""
+    def _with_imports(self, names: Iterable[str], grains: Mapping[str, str] | None = None) -> set[str]:
+        """These files and all that they import; with ``grains`` only what may be needed on such a system."""
         todo = list(names)
-        found = set(todo)
+        modules = set(todo)
         while todo:
             for name in self._imports.get(todo.pop(), ()):
-                if name not in found and (known is None or self.may_fit(name, known)):
-                    found.add(name)
+                if name not in modules and (grains is None or self.may_fit(name, grains)):
+                    modules.add(name)
                     todo.append(name)
-        return found
+        return modules
 
     def _subject(self, name: str) -> str:
         """What a module, a state or a type of resources is about: files with the same subject are needed together."""

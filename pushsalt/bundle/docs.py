@@ -30,8 +30,8 @@ def _docs(name: str) -> dict[str, str]:
     if path is None:
         return {}
     tree = ast.parse(path.read_text("utf-8"))
-    found = {"": ast.get_docstring(tree, clean=False)}
+    docs = {"": ast.get_docstring(tree, clean=False)}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
-            found[node.name] = ast.get_docstring(node, clean=False)
-    return {function: doc for function, doc in found.items() if doc}
+            docs[node.name] = ast.get_docstring(node, clean=False)
+    return {function: doc for function, doc in docs.items() if doc}

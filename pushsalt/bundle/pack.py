@@ -6,7 +6,8 @@ decides which file is where). It keeps both.
 Plain ustar: files only, in a fixed order, without owners or times. The first member of a first archive is
 ``thin/store.py``: the first stage reads it from its fixed place to access the others. Two files are made here:
 ``thin/_index.py`` has the virtual names of all modules (see ``thin.runtime.index``), so that a target need not read all
-files; ``thin/_packs.py`` has the packs with the names of their files.
+files, and the defaults of options, which need not be sent; ``thin/_packs.py`` has the packs with the names of their
+files.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from pushsalt.bundle.contents import FAMILIES, LOADED, Contents, Tree
+from pushsalt.options import TARGET_DEFAULTS
 from thin import runtime
 
 #: The folder of the ``thin`` package that is sent.
@@ -50,18 +52,18 @@ class Built:
 
 def members(root: Path = THIN) -> list[tuple[str, Path]]:
     """(name in the archive, path) of each file that is sent, in the archive's order."""
-    found = ((name, Path(entry.path)) for name, entry in _travelling(str(root), "thin/") if name not in _APART)
-    return sorted(found, key=lambda item: (item[0] != FIRST, item[0]))
+    files = ((name, Path(entry.path)) for name, entry in _travelling(str(root), "thin/") if name not in _APART)
+    return sorted(files, key=lambda item: (item[0] != FIRST, item[0]))
 
 
 def fingerprint(root: Path = THIN) -> str:
-    """A text that changes whenever a file that is sent, or the program that starts it, may have changed. Needs one
-    ``stat`` per file.
+    """A text that changes whenever a file that is sent, the program that starts it, or a default of an option may have
+    changed. Needs one ``stat`` per file.
     """
-    lines = [str(root)]
+    lines = [str(root), repr(TARGET_DEFAULTS)]
     for name, entry in sorted(_travelling(str(root), "thin/"), key=itemgetter(0)):
-        found = entry.stat()
-        lines.append(f"{name}\0{found.st_size}\0{found.st_mtime_ns}\0{found.st_ino}")
+        status = entry.stat()
+        lines.append(f"{name}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ino}")
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
@@ -87,7 +89,7 @@ def build(root: Path = THIN) -> Built:
 
     contents = {name: path.read_bytes() for name, path in members(root)}
     tree = Tree(contents)
-    firsts = {family: tree.first(known) for family, known in FAMILIES.items()}
+    firsts = {family: tree.first(grains) for family, grains in FAMILIES.items()}
     common = set.intersection(*firsts.values())
     sent = {
         name: shortened(name, data.decode()).encode() if name.endswith(".py") else data
@@ -100,11 +102,11 @@ def build(root: Path = THIN) -> Built:
         packs[digest] = data
         tables.append((digest, len(data), " ".join(sorted(map(_dotted, names)))))
     tables.sort(key=itemgetter(1))  # a file that is in several packs comes with the smallest
-    made = {
+    archives = {
         "thin/_index.py": _index(contents, tree.usual),
         "thin/_packs.py": _module(PACKS=tables, PACKAGES=sorted(_packages(set(contents) - common))),
     }
-    return Built(_firsts({**sent, **made}, firsts, [*(name for name in sent if name in common), *made]), packs)
+    return Built(_firsts({**sent, **archives}, firsts, [*(name for name in sent if name in common), *archives]), packs)
 
 
 def _firsts(sent: Contents, firsts: Mapping[str, set[str]], common: list[str]) -> dict[str, Archive]:
@@ -112,14 +114,14 @@ def _firsts(sent: Contents, firsts: Mapping[str, set[str]], common: list[str]) -
     tar = _blocks((name, sent[name]) for name in common)
     compressing, hashing = zlib.compressobj(9), hashlib.sha256(tar)
     begin = compressing.compress(tar)
-    found = {}
+    by_family = {}
     for family, names in firsts.items():
         rest = archive((name, sent[name]) for name in sorted(names.difference(common)))
         end, sha = compressing.copy(), hashing.copy()
         sha.update(rest)
         data = b"".join((begin, end.compress(rest), end.flush()))
-        found[family] = Archive(sha.hexdigest(), len(tar) + len(rest), data)
-    return found
+        by_family[family] = Archive(sha.hexdigest(), len(tar) + len(rest), data)
+    return by_family
 
 
 def _dotted(name: str) -> str:
@@ -160,12 +162,12 @@ def _index(contents: Contents, usual: set[str]) -> bytes:
         if len(module) == 1 and (path[-1] == "__init__.py" or len(path) == depth + 1):
             kinds.setdefault(".".join(path[:depth]), []).append((module[0], contents[name].decode()))
     table = {
-        kind: {virtual: _by_use(stems, kind, usual) for virtual, stems in runtime.index(found).items()}
-        for kind, found in sorted(kinds.items())
+        kind: {virtual: _by_use(stems, kind, usual) for virtual, stems in runtime.index(modules).items()}
+        for kind, modules in sorted(kinds.items())
         if kind != "vendor"
     }
-    fits = {kind: runtime.fit_index(found) for kind, found in sorted(kinds.items()) if kind in LOADED}
-    return _module(INDEX=table, FITS=fits)
+    fits = {kind: runtime.fit_index(modules) for kind, modules in sorted(kinds.items()) if kind in LOADED}
+    return _module(INDEX=table, FITS=fits, DEFAULTS=dict(TARGET_DEFAULTS))
 
 
 def _by_use(stems: list[str], kind: str, usual: set[str]) -> list[str]:

@@ -58,18 +58,18 @@ class Runtime:
         """The runtime of this installation. Without a usable cache it is packed each time, and images are not used."""
         bank = _trusted(cache_dir)
         mark = pack.fingerprint(root)
-        known = bank.get(f"packed {mark}") if bank else None
-        if not isinstance(known, dict) or "firsts" not in known:
+        stored = bank.get(f"packed {mark}") if bank else None
+        if not isinstance(stored, dict) or "firsts" not in stored:
             built = pack.build(root)
             firsts = {family: [archive.sha, archive.size] for family, archive in built.firsts.items()}
             programs = [shim.strip(root / name) for name in shim.PROGRAMS]
-            known = {"firsts": firsts, "programs": programs}
-            made = cls(_pairs(firsts), programs, _secret(bank), bank, root)
-            made._keep(built)
+            stored = {"firsts": firsts, "programs": programs}
+            runtime = cls(_pairs(firsts), programs, _secret(bank), bank, root)
+            runtime._keep(built)
             if bank:
-                bank.put(f"packed {mark}", known)
-            return made
-        return cls(_pairs(known["firsts"]), known["programs"], _secret(bank), bank, root)
+                bank.put(f"packed {mark}", stored)
+            return runtime
+        return cls(_pairs(stored["firsts"]), stored["programs"], _secret(bank), bank, root)
 
     def _keep(self, built: pack.Built) -> None:
         """Keep the archives in the cache."""
@@ -78,9 +78,9 @@ class Runtime:
             self._bank.put(f"packs {self.sha}", dict(built.packs))
 
     def _kept(self, kind: str) -> dict[str, bytes]:
-        found = self._bank.get(f"{kind} {self.sha}") if self._bank else None
-        if isinstance(found, dict):
-            return found
+        stored = self._bank.get(f"{kind} {self.sha}") if self._bank else None
+        if isinstance(stored, dict):
+            return stored
         built = pack.build(self._root)
         self._keep(built)
         return {archive.sha: archive.data for archive in built.firsts.values()} if kind == "firsts" else {**built.packs}

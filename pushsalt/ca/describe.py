@@ -42,8 +42,8 @@ def describe(folder: Folder) -> dict[str, Any]:
     }
     anywhere = [name for name, env in manifest.environments.items() if not env.hosts]
     if anywhere and len(manifest.environments) > 1:
-        said = f"{', '.join(anywhere)}: without --hosts its authority is trusted for the hosts of all environments"
-        data["warnings"].append(said)
+        note = f"{', '.join(anywhere)}: without --hosts its authority is trusted for the hosts of all environments"
+        data["warnings"].append(note)
     if (waiting := folder.waiting()) is not None:
         data["waiting"] = manifest_data(waiting)
     damaged = [number for entry, number in folder.log_lines() if entry is None]
@@ -57,19 +57,19 @@ def issued(folder: Folder, env: str) -> list[dict[str, Any]]:
     return [entry for entry in folder.log() if entry.get("env") == env]
 
 
-def manifest_data(found: Manifest) -> dict[str, Any]:
+def manifest_data(manifest: Manifest) -> dict[str, Any]:
     """The content of a manifest, with authorities by their fingerprints."""
     environments = {}
-    for name, env in found.environments.items():
+    for name, env in manifest.environments.items():
         data = env.as_data()
         for kind, keys in (("user", env.user_authorities), ("host", env.host_authorities)):
             data[f"{kind}_authorities"] = [key.fingerprint for key in keys]
         environments[name] = data
     return {
-        "name": found.name,
-        "serial": found.serial,
-        "issued": date(found.issued),
-        "expires": date(found.expires),
+        "name": manifest.name,
+        "serial": manifest.serial,
+        "issued": date(manifest.issued),
+        "expires": date(manifest.expires),
         "environments": environments,
     }
 
@@ -77,7 +77,7 @@ def manifest_data(found: Manifest) -> dict[str, Any]:
 def describe_manifest(folder: Folder, path: Path) -> dict[str, Any]:
     """A manifest, and whether the root of this folder signed it. Raises CaError."""
     data = regular.read_bytes(path)
-    found = {
+    fields = {
         "kind": "manifest",
         "file": str(path),
         **manifest_data(decode(data, folder.root, str(path))),
@@ -86,8 +86,8 @@ def describe_manifest(folder: Folder, path: Path) -> dict[str, Any]:
     try:
         verify(data, regular.read_bytes(Path(f"{path}.sig")), folder.root, str(path))
     except (OSError, CaError):
-        found["verified"] = False
-    return found
+        fields["verified"] = False
+    return fields
 
 
 def is_manifest(path: Path) -> bool:
@@ -123,21 +123,21 @@ def is_revoked_in_ca(folder: Folder, path: Path) -> bool:
     return False
 
 
-def certificate_data(found: Certificate) -> dict[str, Any]:
+def certificate_data(certificate: Certificate) -> dict[str, Any]:
     now = time.time()
-    state = "valid" if found.valid_after <= now < found.valid_before else "expired"
+    state = "valid" if certificate.valid_after <= now < certificate.valid_before else "expired"
     return {
-        "for": "host" if found.host else "user",
-        "state": "not yet valid" if now < found.valid_after else state,
-        "key_id": found.key_id,
-        "serial": found.serial,
-        "principals": list(found.principals),
-        "valid_after": date(found.valid_after),
-        "valid_before": "forever" if found.valid_before == FOREVER else date(found.valid_before),
-        "public_key": found.key.fingerprint,
-        "authority": found.authority.fingerprint,
-        "critical": found.critical,
-        "extensions": list(found.extensions),
+        "for": "host" if certificate.host else "user",
+        "state": "not yet valid" if now < certificate.valid_after else state,
+        "key_id": certificate.key_id,
+        "serial": certificate.serial,
+        "principals": list(certificate.principals),
+        "valid_after": date(certificate.valid_after),
+        "valid_before": "forever" if certificate.valid_before == FOREVER else date(certificate.valid_before),
+        "public_key": certificate.key.fingerprint,
+        "authority": certificate.authority.fingerprint,
+        "critical": certificate.critical,
+        "extensions": list(certificate.extensions),
     }
 
 
@@ -161,15 +161,15 @@ def _environment(folder: Folder, manifest: Manifest, name: str, problems: list[s
         "revoked": krl["revoked"] if krl else None,
         "krl_version": krl["version"] if krl else None,
         "signed": {
-            kind: {"all": len(found), "not_ended": sum(e.get("valid_before", "") > now for e in found)}
-            for kind, found in signed.items()
+            kind: {"all": len(certificates), "not_ended": sum(e.get("valid_before", "") > now for e in certificates)}
+            for kind, certificates in signed.items()
         },
     }
 
 
 def _key(folder: Folder, key: PublicKey) -> dict[str, str]:
     try:
-        held = str(folder.holder(key))
+        holder = str(folder.holder(key))
     except CaError:
-        held = "elsewhere"
-    return {"fingerprint": key.fingerprint, "public": key.line, "held": held}
+        holder = "elsewhere"
+    return {"fingerprint": key.fingerprint, "public": key.line, "held": holder}

@@ -87,24 +87,24 @@ class Folder:
         root, where = self.root, str(self.file(MANIFEST))
         data, signature = self._bytes(MANIFEST), self._bytes(f"{MANIFEST}.sig")
         manifests.verify(data, signature, root, where)
-        found = manifests.decode(data, root, where)
+        manifest = manifests.decode(data, root, where)
         newest = self._newest()
-        if found.serial < newest:
+        if manifest.serial < newest:
             raise CaError(
-                f"{where} has the number {found.serial}, but number {newest} was signed already",
+                f"{where} has the number {manifest.serial}, but number {newest} was signed already",
                 hint="it is an old copy: restore the newest manifest.json and manifest.json.sig",
             )
-        return found
+        return manifest
 
     def current(self) -> manifests.Manifest:
         """The manifest, if it has not expired. Raises CaError."""
-        found = self.manifest
-        if time.time() >= found.expires:
+        manifest = self.manifest
+        if time.time() >= manifest.expires:
             raise CaError(
-                f"the root's signature on {self.file(MANIFEST)} expired on {date(found.expires)}",
+                f"the root's signature on {self.file(MANIFEST)} expired on {date(manifest.expires)}",
                 hint="`pushsalt ca init --renew` renews the root's signature for a year",
             )
-        return found
+        return manifest
 
     def _newest(self) -> int:
         """The number of the newest manifest that this machine has signed."""
@@ -140,11 +140,11 @@ class Folder:
         """The manifest that waits for the root's signature, if it is newer than the signed one. Raises CaError."""
         if not self.file(NEXT).exists():
             return None
-        found = manifests.decode(self._bytes(NEXT), self.root, str(self.file(NEXT)))
+        manifest = manifests.decode(self._bytes(NEXT), self.root, str(self.file(NEXT)))
         try:
-            return found if found.serial > self.manifest.serial else None
+            return manifest if manifest.serial > self.manifest.serial else None
         except CaError:
-            return found
+            return manifest
 
     # --- holders of keys
 
@@ -179,8 +179,8 @@ class Folder:
 
     def append(self, entry: dict[str, Any]) -> None:
         """Append a record to the log; it is on disk when this returns. Raises CaError."""
-        whole = {"time": date(time.time()), "by": _whoami(), **entry}
-        line = json.dumps(whole, ensure_ascii=True).encode() + b"\n"
+        record = {"time": date(time.time()), "by": _whoami(), **entry}
+        line = json.dumps(record, ensure_ascii=True).encode() + b"\n"
         try:
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(self.file("log.jsonl"), flags, 0o600)
@@ -259,8 +259,8 @@ class Folder:
         """A context with a private temporary folder."""
         try:
             private_dir(self.path)
-            with tempfile.TemporaryDirectory(prefix=".work.", dir=self.path) as found:
-                yield Path(found)
+            with tempfile.TemporaryDirectory(prefix=".work.", dir=self.path) as path:
+                yield Path(path)
         except OSError as exc:
             raise CaError(f"{self.path} cannot be used: {exc}", hint="correct its owner and mode, or --dir") from exc
 

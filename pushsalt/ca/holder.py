@@ -70,13 +70,13 @@ def generate(path: Path, comment: str) -> PublicKey:
 def refuse_open(path: Path) -> None:
     """Raises CaError for a key file that others can read, or that needs no passphrase."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as exc:
         raise CaError(
             f"the key {path} cannot be read: {exc.strerror}",
             hint="if it is on another machine: `pushsalt ca init --unsigned`, then sign there",
         ) from exc
-    if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077 or found.st_uid not in (0, os.geteuid()):
+    if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o077 or status.st_uid not in (0, os.geteuid()):
         raise CaError(
             f"others than its owner can read the key {path}",
             hint=f"chmod 600 {path}, and make a new key if others may have read it",

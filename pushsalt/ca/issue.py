@@ -104,12 +104,12 @@ def sign_host(
 def expiring_hosts(folder: Folder, env: str, within: int) -> list[tuple[str, Certificate]]:
     """(id of the machine, certificate) of published host certificates that expire within this number of seconds."""
     ids = {str(folder.host_folder(env, e["id"])): e["id"] for e in folder.log() if e.get("id") and e.get("env") == env}
-    found = []
+    expiring = []
     for place in sorted(folder.file("envs", env, "hosts").glob("*/*-cert.pub")):
         certificate = read_certificate(place)
         if str(place.parent) in ids and certificate.valid_before < time.time() + within:
-            found.append((ids[str(place.parent)], certificate))
-    return found
+            expiring.append((ids[str(place.parent)], certificate))
+    return expiring
 
 
 def read_certificate(path: Path) -> Certificate:
@@ -164,20 +164,27 @@ def _sign(
         argv += ["-n", ",".join(principals), "-V", f"-{SKEW}s:+{valid}s", "-z", str(serial)]
         argv += [word for option in options for word in ("-O", option)] + (["-h"] if host else [])
         done = run([*argv, str(public)], asks=True)
-        made = work / "key-cert.pub"
-        if done.code or not made.exists():
+        certificate_path = work / "key-cert.pub"
+        if done.code or not certificate_path.exists():
             raise CaError(f"nothing was signed: {last_words(done)}", hint="is the passphrase or the PIN right?")
-        found = read_certificate(made)
-        asked = (authority.blob, key.blob, serial, key_id, principals, host)
-        got = (found.authority.blob, found.key.blob, found.serial, found.key_id, found.principals, found.host)
-        if asked != got or abs(found.valid_before - found.valid_after - valid - SKEW) > 60:
+        certificate = read_certificate(certificate_path)
+        expected = (authority.blob, key.blob, serial, key_id, principals, host)
+        actual = (
+            certificate.authority.blob,
+            certificate.key.blob,
+            certificate.serial,
+            certificate.key_id,
+            certificate.principals,
+            certificate.host,
+        )
+        if expected != actual or abs(certificate.valid_before - certificate.valid_after - valid - SKEW) > 60:
             raise CaError("ssh-keygen signed something other than the request", hint="check the installed OpenSSH")
-        if is_revoked(ensure(folder, env), made):
+        if is_revoked(ensure(folder, env), certificate_path):
             raise CaError(
                 f"the key {key.fingerprint}, its authority or the key id {key_id!r} is revoked in {env}",
                 hint="a new key (and another --id, if that was revoked) can be certified",
             )
-    return found
+    return certificate
 
 
 def _entry(action: str, env: str, certificate: Certificate) -> dict[str, Any]:

@@ -23,14 +23,14 @@ def ensure(folder: Folder, env: str) -> Path:
             )
         with folder.work() as work:
             (work / "none").write_text("")
-            made = work / "krl"
-            done = run(["ssh-keygen", "-q", "-k", "-f", str(made), "-z", "1", str(work / "none")])
+            file = work / "krl"
+            done = run(["ssh-keygen", "-q", "-k", "-f", str(file), "-z", "1", str(work / "none")])
             if done.code:
                 raise CaError(
                     f"the revocation list of {env} was not made: {last_words(done)}",
                     hint="check the installed ssh-keygen",
                 )
-            folder.write(f"envs/{env}/revoked.krl", regular.read_bytes(made))
+            folder.write(f"envs/{env}/revoked.krl", regular.read_bytes(file))
     return path
 
 

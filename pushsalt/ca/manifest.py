@@ -74,13 +74,13 @@ class Manifest:
 
     def environment(self, name: str) -> Environment:
         """Raises UsageError."""
-        found = self.environments.get(name)
-        if found is None:
-            there = ", ".join(sorted(self.environments)) or "none yet"
+        environment = self.environments.get(name)
+        if environment is None:
+            names = ", ".join(sorted(self.environments)) or "none yet"
             raise UsageError(
-                f"there is no environment {name!r}", hint=f"there are: {there}; `pushsalt ca init {name}` makes it"
+                f"there is no environment {name!r}", hint=f"there are: {names}; `pushsalt ca init {name}` makes it"
             )
-        return found
+        return environment
 
     def authorities(self) -> list[PublicKey]:
         """Every authority of every environment."""
@@ -90,15 +90,15 @@ class Manifest:
 def decode(data: bytes, root: PublicKey, where: str) -> Manifest:
     """The manifest in these bytes. Raises CaError if it is incomplete or uses a key twice."""
     try:
-        found = json.loads(data)
-        if not isinstance(found, dict) or found.get("format") != FORMAT:
+        fields = json.loads(data)
+        if not isinstance(fields, dict) or fields.get("format") != FORMAT:
             raise ValueError(f"its format is not {FORMAT!r}")
         manifest = Manifest(
-            name=_text(found["name"]),
-            serial=_whole(found["serial"]),
-            issued=_whole(found["issued"]),
-            expires=_whole(found["expires"]),
-            environments={names.environment(name): _environment(env) for name, env in found["environments"].items()},
+            name=_text(fields["name"]),
+            serial=_integer(fields["serial"]),
+            issued=_integer(fields["issued"]),
+            expires=_integer(fields["expires"]),
+            environments={names.environment(name): _environment(env) for name, env in fields["environments"].items()},
         )
         keys = [root.blob, *(key.blob for key in manifest.authorities())]
         if len(set(keys)) != len(keys):
@@ -135,8 +135,8 @@ def _environment(data: Any) -> Environment:
         hosts,
         tuple(names.role(name) for name in data["roles"]),
         tuple(names.host_pattern(text) for text in data["hosts"]),
-        _whole(data["user_max"]),
-        _whole(data["host_max"]),
+        _integer(data["user_max"]),
+        _integer(data["host_max"]),
     )
 
 
@@ -153,7 +153,7 @@ def _text(value: Any) -> str:
     return value
 
 
-def _whole(value: Any) -> int:
+def _integer(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**53:
         raise ValueError(f"{value!r} is not a number")
     return value

@@ -20,13 +20,13 @@ def for_environment(folder: Folder, env: str) -> dict[str, Any]:
     ``{"env", "manifest", "user_authorities": [lines], "revoked": base64 of the KRL, "known_hosts": [lines]}``.
     """
     manifest = folder.current()
-    found = manifest.environment(env)
+    environment = manifest.environment(env)
     krl = folder.krl(env)
     describe(krl)
     return {
         "env": env,
         "manifest": manifest.serial,
-        "user_authorities": [key.line for key in found.user_authorities],
+        "user_authorities": [key.line for key in environment.user_authorities],
         "revoked": base64.b64encode(regular.read_bytes(krl)).decode(),
         "known_hosts": known_hosts(folder, env),
     }
@@ -35,24 +35,24 @@ def for_environment(folder: Folder, env: str) -> dict[str, Any]:
 def host_certificates(folder: Folder, env: str, id: str) -> dict[str, str]:
     """The machine's certificates that are valid now and signed by an authority of this environment."""
     authorities = {key.blob for key in folder.manifest.environment(env).host_authorities}
-    found = {}
+    certificates = {}
     for place in sorted(folder.host_folder(env, id).glob("*-cert.pub")):
         certificate = read_certificate(place)
         if certificate.authority.blob not in authorities or not certificate.host:
             raise CaError(f"{place} is not signed by {env}", hint=f"`pushsalt ca sign-host --env {env}` makes another")
         if certificate.valid_before > time.time():
-            found[place.name.removesuffix("-cert.pub")] = certificate.line
-    return found
+            certificates[place.name.removesuffix("-cert.pub")] = certificate.line
+    return certificates
 
 
 def known_hosts(folder: Folder, env: str = "") -> list[str]:
     """Lines for known_hosts: the authorities of hosts (of one environment, or all), and revoked keys."""
     lines = []
-    for name, found in sorted(folder.manifest.environments.items()):
+    for name, environment in sorted(folder.manifest.environments.items()):
         if env in ("", name):
             # an entry must fit `[host]:port` too
-            patterns = ",".join(each for text in found.hosts for each in (text, f"[{text}]:*")) or "*"
-            lines += [f"@cert-authority {patterns} {key.line} {name}" for key in found.host_authorities]
+            patterns = ",".join(each for text in environment.hosts for each in (text, f"[{text}]:*")) or "*"
+            lines += [f"@cert-authority {patterns} {key.line} {name}" for key in environment.host_authorities]
     revoked = []
     for entry in folder.log():
         if entry["action"] == "revoke" and env in ("", entry.get("env")) and "host_key" in entry:

@@ -63,28 +63,28 @@ def _plan(
     done = []
     if word.isascii() and word.isdigit():
         serial = names.number(word)
-        found = [entry for entry in issued if entry.get("serial") == serial]
-        if not found and not explicit:
+        entries = [entry for entry in issued if entry.get("serial") == serial]
+        if not entries and not explicit:
             raise UsageError(
                 f"no certificate with the serial number {serial} was signed here",
                 hint="--env ENV revokes it nevertheless; `pushsalt ca show ENV` lists signed certificates",
             )
-        for entry in found or [{"env": envs[0]}]:
+        for entry in entries or [{"env": envs[0]}]:
             plans[entry["env"]].serials.append(serial)
             done.append({"env": entry["env"], "serial": serial, **_host_key(entry, plans)})
         return done
-    found = [entry for entry in issued if entry.get("key_id") == word]
-    if not found and not explicit:
+    entries = [entry for entry in issued if entry.get("key_id") == word]
+    if not entries and not explicit:
         raise UsageError(
             f"{word!r} is neither a file nor the key id of a certificate that was signed here",
             hint="--env ENV revokes the key id nevertheless; `pushsalt ca show ENV` lists signed certificates",
         )
     if "#" in word or not word.isprintable() or word != word.strip():
         raise UsageError(f"{word!r} cannot be a key id", hint="revoke it by its serial number")
-    for name in sorted({entry["env"] for entry in found}) or envs:
+    for name in sorted({entry["env"] for entry in entries}) or envs:
         plans[name].ids.append(word)
         done.append({"env": name, "key_id": word})
-        for entry in found:
+        for entry in entries:
             if entry["env"] == name and (more := _host_key(entry, plans)):
                 done.append({"env": name, **more})
     return done
@@ -125,19 +125,23 @@ def _update(folder: Folder, env: str, wanted: Wanted) -> None:
     if not (wanted.serials or wanted.ids or wanted.keys):
         return
     path = ensure(folder, env)
-    found = folder.manifest.environments[env]
+    environment = folder.manifest.environments[env]
     with folder.work() as work:
-        made, spec = work / "krl", work / "spec"
-        made.write_bytes(regular.read_bytes(path))
+        list_path, spec = work / "krl", work / "spec"
+        list_path.write_bytes(regular.read_bytes(path))
         version = describe(path)["version"]
         by_authority = [f"serial: {serial}" for serial in wanted.serials] + [f"id: {id}" for id in wanted.ids]
         jobs: list[tuple[PublicKey | None, list[str]]]
-        jobs = [(key, by_authority) for key in (*found.user_authorities, *found.host_authorities) if by_authority]
+        jobs = [
+            (key, by_authority)
+            for key in (*environment.user_authorities, *environment.host_authorities)
+            if by_authority
+        ]
         jobs += [(None, [f"key: {key.line}" for key in wanted.keys])] if wanted.keys else []
         for authority, lines in jobs:
             version += 1
             spec.write_text("\n".join(lines) + "\n")
-            argv = ["ssh-keygen", "-q", "-k", "-u", "-f", str(made), "-z", str(version)]
+            argv = ["ssh-keygen", "-q", "-k", "-u", "-f", str(list_path), "-z", str(version)]
             if authority is not None:
                 (work / "authority.pub").write_text(authority.line + "\n")
                 argv += ["-s", str(work / "authority.pub")]
@@ -146,5 +150,5 @@ def _update(folder: Folder, env: str, wanted: Wanted) -> None:
                 raise CaError(
                     f"the revocation list of {env} cannot be changed: {last_words(done)}", hint="see `pushsalt ca show`"
                 )
-        describe(made)
-        folder.write(f"envs/{env}/revoked.krl", regular.read_bytes(made))
+        describe(list_path)
+        folder.write(f"envs/{env}/revoked.krl", regular.read_bytes(list_path))

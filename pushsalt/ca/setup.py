@@ -60,19 +60,23 @@ def add_environment(
     """
     names.environment(env)
     before = folder.waiting() or folder.manifest
-    found = before.environments.get(env)
+    environment = before.environments.get(env)
     given = [choice for choice in (user, host) if choice.path is not None]
-    if found is not None and not rotate and (given or rules == Rules()):
+    if environment is not None and not rotate and (given or rules == Rules()):
         raise CaError(
             f"the environment {env!r} exists already",
             hint="--rotate makes new keys; --role, --max-user … change its rules",
         )
-    if found is None or rotate:
-        users = (_authority(folder, user, env, "user"), *(found.user_authorities if found else ()))
-        hosts = (_authority(folder, host, env, "host"), *(found.host_authorities if found else ()))
-        found = replace(found, user_authorities=users, host_authorities=hosts) if found else Environment(users, hosts)
+    if environment is None or rotate:
+        users = (_authority(folder, user, env, "user"), *(environment.user_authorities if environment else ()))
+        hosts = (_authority(folder, host, env, "host"), *(environment.host_authorities if environment else ()))
+        environment = (
+            replace(environment, user_authorities=users, host_authorities=hosts)
+            if environment
+            else Environment(users, hosts)
+        )
     changes = {name: value for name, value in vars(rules).items() if value is not None}
-    return _following(before, {**before.environments, env: replace(found, **changes)})
+    return _following(before, {**before.environments, env: replace(environment, **changes)})
 
 
 def retire(folder: Folder, fingerprint: str) -> Manifest:

@@ -155,11 +155,11 @@ def _line(text: str) -> tuple[str, bytes, str]:
 
 def _options(blob: bytes) -> dict[str, str]:
     """Critical options or extensions: names with data, each a string that contains a string or is empty."""
-    reader, found = _Reader(blob), {}
+    reader, options = _Reader(blob), {}
     while reader.rest:
         name, data = reader.text(), reader.string()
-        found[name] = _Reader(data).text() if data else ""
-    return found
+        options[name] = _Reader(data).text() if data else ""
+    return options
 
 
 def _bits(kind: str, fields: list[bytes]) -> int:
@@ -179,8 +179,8 @@ class _Reader:
     def take(self, count: int) -> bytes:
         if count > len(self.rest):
             raise WireError("it is cut off")
-        found, self.rest = self.rest[:count], self.rest[count:]
-        return found
+        piece, self.rest = self.rest[:count], self.rest[count:]
+        return piece
 
     def number(self, size: int) -> int:
         return int.from_bytes(self.take(size), "big")

@@ -75,13 +75,13 @@ class GrainBank(Bank):
                 return None
 
         if len(entries) <= _WRITERS:
-            found = {key: stage(key) for key in entries}
+            staged = {key: stage(key) for key in entries}
         else:
             from concurrent.futures import ThreadPoolExecutor
 
             with ThreadPoolExecutor(_WRITERS) as pool:
-                found = dict(zip(entries, pool.map(stage, entries), strict=True))
-        return {key: one for key, one in found.items() if one is not None}
+                staged = dict(zip(entries, pool.map(stage, entries), strict=True))
+        return {key: one for key, one in staged.items() if one is not None}
 
     def _flush(self, index: GrainIndex) -> None:
         with self._writing:
@@ -110,24 +110,24 @@ class GrainBank(Bank):
         return one.done
 
     def delete(self, key: str) -> bool:
-        found = False
+        existed = False
 
         def remove() -> None:
-            nonlocal found
-            found = super(GrainBank, self).delete(key) or found
+            nonlocal existed
+            existed = super(GrainBank, self).delete(key) or existed
 
         index = self._open()
         if index is None:
             self._note({key: ""})
             remove()
-            return found
+            return existed
         was_indexed = self._change(index, {key: ""}, lambda: index.delete(key, within=remove), remove)
-        return was_indexed or found or super().delete(key)
+        return was_indexed or existed or super().delete(key)
 
     def clear(self) -> int:
         count = 0
 
-        def remove(taken: object) -> list[Any]:
+        def remove(staged: object) -> list[Any]:
             nonlocal count
             count = super(GrainBank, self).clear()
             return []
@@ -232,16 +232,16 @@ class GrainBank(Bank):
 
     def problems(self) -> list[str]:
         """As ``Bank``, with the damage of the index."""
-        found = super().problems()
+        problems = super().problems()
         if self.index_path.exists():
             from pushsalt.index.grains import GrainIndex
 
             try:
                 with GrainIndex(self.index_path) as index:  # a new object, to see damage before it is repaired
-                    found += [f"index: {text}" for text in index.verify()]
+                    problems += [f"index: {text}" for text in index.verify()]
             except OSError as exc:
-                found.append(f"index: {exc}")
-        return found
+                problems.append(f"index: {exc}")
+        return problems
 
     def close(self) -> None:
         """Close the index."""
@@ -346,14 +346,14 @@ class GrainBank(Bank):
     def _fill(self, index: GrainIndex) -> None:
         with contextlib.ExitStack() as until_done:
 
-            def differing(taken: dict[str, object]) -> Iterator[tuple[str, dict[str, Any] | None, float]]:
+            def differing(staged: dict[str, object]) -> Iterator[tuple[str, dict[str, Any] | None, float]]:
                 """The entries for the rebuild. Called under the lock: changes of dead processes are completed, then
                 their intents removed.
                 """
                 entries, _ = until_done.enter_context(self._intents.dead())
                 for key, name in entries:
                     self._finish(self._file(key), name)
-                return self._differing(taken)
+                return self._differing(staged)
 
             index.refill(self._source, differing, index.place())
 
@@ -365,10 +365,10 @@ class GrainBank(Bank):
             if entry is not None and state is not None and isinstance(entry.get("value"), dict):
                 yield str(entry.get("key")), entry["value"], state[1] / 1e9, (path.name, state)
 
-    def _differing(self, taken: dict[str, object]) -> Iterator[tuple[str, dict[str, Any] | None, float]]:
+    def _differing(self, staged: dict[str, object]) -> Iterator[tuple[str, dict[str, Any] | None, float]]:
         """The entries whose stamps differ from ``taken``."""
         states = {path.name: stamp(path) for path in self._files()}
-        for key, state in taken.items():
+        for key, state in staged.items():
             name = self._file(key).name
             if state == (name, states.get(name)):
                 del states[name]

@@ -93,25 +93,25 @@ class Intents:
     def dead(self) -> Iterator[tuple[list[tuple[str, str]], bool]]:
         """A context with (keys and files of dead processes, whether one recorded all keys); removed on success."""
         entries: list[tuple[str, str]] = []
-        found = []
+        ids = []
         try:
             for path in self._folder.glob("intent-*"):
                 with contextlib.suppress(FileNotFoundError):
                     fd = os.open(path, _FLAGS)
-                    found.append((path, fd))
+                    ids.append((path, fd))
                     try:
                         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     except BlockingIOError:
-                        os.close(found.pop()[1])
+                        os.close(ids.pop()[1])
                         continue
                     texts = decode(os.pread(fd, os.fstat(fd).st_size, 0)).split("\0")[:-1]
                     entries += zip(texts[0::2], texts[1::2], strict=False)
-            whole = [(unescape(key), name) for key, name in entries if key != _ALL]
-            yield whole, len(whole) < len(entries)
-            for path, _ in found:
+            locks = [(unescape(key), name) for key, name in entries if key != _ALL]
+            yield locks, len(locks) < len(entries)
+            for path, _ in ids:
                 path.unlink(missing_ok=True)
         finally:
-            for _, fd in found:
+            for _, fd in ids:
                 os.close(fd)
 
 

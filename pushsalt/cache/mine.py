@@ -65,10 +65,12 @@ class MineBank(Bank):
 
     def problems(self) -> list[str]:
         """As ``Bank``, with entries that are invalid in the mine."""
-        found = super().problems()
-        if not found:
-            found = [f"{key}: the entry has no values" for key, body, _ in super().entries() if _parts(body)[0] is None]
-        return found
+        problems = super().problems()
+        if not problems:
+            problems = [
+                f"{key}: the entry has no values" for key, body, _ in super().entries() if _parts(body)[0] is None
+            ]
+        return problems
 
     @contextmanager
     def _one_at_a_time(self) -> Iterator[None]:

@@ -110,11 +110,11 @@ class PillarBank(SealedBank):
         self.images.clear()
 
     def delete(self, key: str) -> bool:
-        found = super().delete(key)
+        existed = super().delete(key)
         self._former.delete(key)
-        if found:
+        if existed:
             self.forget_image()
-        return found
+        return existed
 
     def _remove(self, chosen: Callable[[Path], bool]) -> int:
         removed = super()._remove(chosen)

@@ -114,7 +114,7 @@ def _current(bank: Entries, look: bool) -> Image:
     _look(bank, image)
     image.folder, image.looked = folder, now
     if image.changes > max(_CHANGED, image.part.rows // _PART):
-        image = _made(image)
+        image = _rewritten(image)
         bank.images.put("all", _packed(image))
     bank.images.put(
         "since",
@@ -134,8 +134,8 @@ def _look(bank: Entries, image: Image) -> None:
     """Update the image from the files of the bank."""
     rows = dict(zip(image.files, range(len(image.files)), strict=True))
     fresh: dict[str, Fresh] = {}
-    with os.scandir(bank.path) as found:
-        for entry in found:
+    with os.scandir(bank.path) as entries:
+        for entry in entries:
             name = entry.name
             if name.startswith("."):
                 continue
@@ -170,7 +170,7 @@ def _look(bank: Entries, image: Image) -> None:
         image.touched.pop(row, None)
 
 
-def _made(image: Image) -> Image:
+def _rewritten(image: Image) -> Image:
     """A new image that includes the changes."""
     entries = [Entry(new.id, 0.0, new.pillar) for new in image.fresh.values()]
     dead = [_flags(image.gone, image.part.rows), bytes(len(entries))]

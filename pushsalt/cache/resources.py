@@ -81,8 +81,8 @@ class ResourceBank:
 
     def keep(self, inventory: Mapping[str, str]) -> int:
         """Remove inventory ids that are not in ``inventory`` (``{id: type}``) with their type; returns their number."""
-        gone = [(type, id) for type in INVENTORY_TYPES for id in self.by_type(type) if inventory.get(id) != type]
-        return sum(self._do(lambda index, key=key: index.delete(*key), False) for key in gone)  # type: ignore[misc]
+        removed = [(type, id) for type in INVENTORY_TYPES for id in self.by_type(type) if inventory.get(id) != type]
+        return sum(self._do(lambda index, key=key: index.delete(*key), False) for key in removed)  # type: ignore[misc]
 
     def clear(self) -> None:
         """Remove all resources."""
@@ -117,7 +117,7 @@ class ResourceBank:
                     return work(index)
                 except IndexCorrupt as exc:
                     log.warning("the index of resources is damaged and is rebuilt: %s", exc)
-                    index.refill(self._kept, index.place())
+                    index.refill(self._last_answers, index.place())
             return work(index)
         except (IndexCorrupt, OSError) as exc:
             if self._usable:
@@ -132,25 +132,25 @@ class ResourceBank:
 
                 self._index = index = ResourceIndex(self.path)
                 if index.place() is None:
-                    index.refill(self._kept, None)
+                    index.refill(self._last_answers, None)
                 elif index.crashed() is not None:
                     try:
                         self._put_right(index)
                     except IndexCorrupt as exc:
                         log.warning("the index of resources is damaged and is rebuilt: %s", exc)
-                        index.refill(self._kept, index.place())
+                        index.refill(self._last_answers, index.place())
             return self._index if self._usable else None
 
     def _put_right(self, index: ResourceIndex) -> None:
         """Restore writes that the index may have lost in a crash of the machine, from the stored answers."""
         with index.held():
-            kept = {(type, id): manager for type, id, manager in self._kept()}
+            kept = {(type, id): manager for type, id, manager in self._last_answers()}
             for type, id, _ in index.items():
                 if type not in INVENTORY_TYPES and (type, id) not in kept:
                     index.delete(type, id)
             index.put_many([(*key, manager) for key, manager in kept.items() if index.get(*key) != manager])
 
-    def _kept(self) -> Iterator[tuple[str, str, str]]:
+    def _last_answers(self) -> Iterator[tuple[str, str, str]]:
         """The last answers of all managers; a resource that two of them named belongs to the later one."""
         for manager, types, _ in sorted(self._source.entries(), key=lambda entry: entry[2]):
             for type, ids in types.items() if isinstance(types, dict) else ():

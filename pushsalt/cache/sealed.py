@@ -108,17 +108,17 @@ class SealedBank(Bank):
 
     def problems(self) -> list[str]:
         """As ``Bank``, with entries that cannot be decrypted with the user's key."""
-        found = super().problems()
+        problems = super().problems()
         before, self._complained = self._complained, True
         try:
             if self._cipher is None:
-                return found
+                return problems
             for key, sealed, _ in super().entries():
                 if self._opened(key, sealed) is None:
-                    found.append(f"the entry of {key} was sealed with another key")
+                    problems.append(f"the entry of {key} was sealed with another key")
         finally:
             self._complained = before
-        return found
+        return problems
 
     def _opened(self, key: str, sealed: Any) -> Any | None:
         data = self._plain(key, sealed)

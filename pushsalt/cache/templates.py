@@ -74,7 +74,7 @@ class TemplateStore:
             return None
         try:
             status = os.fstat(file)
-            if not stat.S_ISREG(status.st_mode) or not _own(status) or status.st_size > MAX_FILE:
+            if not stat.S_ISREG(status.st_mode) or not _is_private(status) or status.st_size > MAX_FILE:
                 return None
             with os.fdopen(file, "rb", closefd=False) as stream:
                 data = stream.read(MAX_FILE)
@@ -129,7 +129,7 @@ class TemplateStore:
         except OSError as exc:
             log.info("compiled templates are not kept in %s: %s", self.path, exc)
             return None
-        if not _own(os.fstat(descriptor)):  # it was replaced meanwhile
+        if not _is_private(os.fstat(descriptor)):  # it was replaced meanwhile
             os.close(descriptor)
             return None
         return descriptor
@@ -161,5 +161,5 @@ class TemplateStore:
             number, size = number - 1, size - length
 
 
-def _own(status: os.stat_result) -> bool:
+def _is_private(status: os.stat_result) -> bool:
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022

@@ -76,13 +76,13 @@ def _misspelt(chunk: Chunk, minion: Minion, functions: StateFunctions) -> Iterat
     spec = functions.spec(full)
     source, saltenv = chunk.get("source"), str(chunk.get("__env__") or "base")
     where = split_url(source, saltenv) if isinstance(source, str) and is_context(chunk) else None
-    found = minion.files.find(*where) if where else None
-    if spec is None or found is None:
+    file = minion.files.find(*where) if where else None
+    if spec is None or file is None:
         return
     accepted = {*spec.args, *GLOBAL}
     for key in chunk.keys() - accepted:
         near = misspelt(key, accepted)
-        if near and not re.search(rf"\b{re.escape(key)}\b", _text(str(found.path))):
+        if near and not re.search(rf"\b{re.escape(key)}\b", _text(str(file.path))):
             text = f"'{key}' of {full} '{chunk['__id__']}' is probably ignored: its template does not use it"
             yield "misspelt-argument", text, key, f"Did you mean '{near}'?"
 
@@ -195,14 +195,14 @@ def _template(chunk: Chunk, minion: Minion, charged: Mapping[str, Any] | None) -
     sources = chunk.get("source")
     for url in [sources] if isinstance(sources, str) else _flat(sources):
         where = split_url(url, saltenv)
-        found = minion.files.find(*where) if where else None
-        if found is None:
+        file = minion.files.find(*where) if where else None
+        if file is None:
             continue
 
         try:
             names = names_of(chunk, url)
         except ValueError as exc:
-            yield _failed(f"Rendering {url} failed: {exc}", str(found.path), chunk)
+            yield _failed(f"Rendering {url} failed: {exc}", str(file.path), chunk)
             return
         context = chunk.get("context")
         if charged:
@@ -216,10 +216,10 @@ def _template(chunk: Chunk, minion: Minion, charged: Mapping[str, Any] | None) -
                 return exc.message
             return ""
 
-        asked = ("check", url, saltenv, engine, context, chunk.get("defaults"), names)
-        message = minion.once(FILE, asked, lambda: render().encode()).decode()
+        key = ("check", url, saltenv, engine, context, chunk.get("defaults"), names)
+        message = minion.once(FILE, key, lambda: render().encode()).decode()
         if message:
-            yield _failed(message, str(found.path), chunk)
+            yield _failed(message, str(file.path), chunk)
         return
 
 

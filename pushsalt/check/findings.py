@@ -70,10 +70,10 @@ def finding(name: str, message: str, path: str, line: int | None = 0, column: in
     return Finding(rule.code, message, path, line or 0, column or 0, **{"level": rule.level, **more})
 
 
-def joined(found: Iterable[Finding]) -> list[Finding]:
+def joined(findings: Iterable[Finding]) -> list[Finding]:
     """The findings without duplicates, each with all systems and SLS for which it was found, sorted by place."""
     together: dict[tuple[str, str, str, int], Finding] = {}
-    for each in found:
+    for each in findings:
         key = (each.code, each.message, each.path, each.line)
         earlier = together.get(key)
         if earlier is None:
@@ -85,11 +85,11 @@ def joined(found: Iterable[Finding]) -> list[Finding]:
     return sorted(together.values(), key=lambda each: (each.path, each.line, each.column, each.code, each.message))
 
 
-def with_columns(found: Iterable[Finding]) -> list[Finding]:
+def with_columns(findings: Iterable[Finding]) -> list[Finding]:
     """The findings with columns: an unknown column is set to that of the first character of the line."""
     texts: dict[str, list[str]] = {}
     placed = []
-    for each in found:
+    for each in findings:
         if each.line and not each.column:
             if each.path not in texts:
                 try:
@@ -111,11 +111,11 @@ class Ignores:
     def __init__(self) -> None:
         self._files: dict[str, tuple[dict[int, frozenset[str]], frozenset[str]]] = {}
 
-    def has(self, found: Finding) -> bool:
-        if found.path not in self._files:
-            self._files[found.path] = _ignored(found.path)
-        lines, everywhere = self._files[found.path]
-        return found.code in everywhere or found.code in lines.get(found.line, ())
+    def has(self, finding: Finding) -> bool:
+        if finding.path not in self._files:
+            self._files[finding.path] = _ignored(finding.path)
+        lines, everywhere = self._files[finding.path]
+        return finding.code in everywhere or finding.code in lines.get(finding.line, ())
 
 
 def _ignored(path: str) -> tuple[dict[int, frozenset[str]], frozenset[str]]:
@@ -142,12 +142,12 @@ def _ignored(path: str) -> tuple[dict[int, frozenset[str]], frozenset[str]]:
     return lines, everywhere
 
 
-def levelled(found: Sequence[Finding], levels: Mapping[str, Any]) -> list[Finding]:
+def levelled(findings: Sequence[Finding], levels: Mapping[str, Any]) -> list[Finding]:
     """The findings with the configured levels of codes; those with ``off`` (YAML's false) are removed."""
-    said = {pattern: "off" if level is False else level for pattern, level in levels.items()}
-    wanted = {code: level for pattern, level in said.items() for code in codes([pattern])}
+    chosen = {pattern: "off" if level is False else level for pattern, level in levels.items()}
+    wanted = {code: level for pattern, level in chosen.items() for code in codes([pattern])}
     kept = []
-    for each in found:
+    for each in findings:
         level = wanted.get(each.code, each.level)
         if level == "off":
             continue

@@ -84,5 +84,5 @@ def _alike(name: str, words: set[str]) -> str:
     """The word of which the name is probably a misspelling, or ""."""
     if len(name) < 4:
         return ""
-    found = nearest(name, {word for word in words if abs(len(word) - len(name)) < 3 and word != name}, cutoff=0.88)
-    return found[0] if found else ""
+    names = nearest(name, {word for word in words if abs(len(word) - len(name)) < 3 and word != name}, cutoff=0.88)
+    return names[0] if names else ""

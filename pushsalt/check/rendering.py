@@ -56,13 +56,13 @@ def check_tree(project: Project, subject: Subject, system: System) -> Iterator[F
     """The findings of each SLS of a tree on a system."""
     alone = {sls: _compiled(project, subject, system, [sls]) for sls in subject.sls}
     for sls, compiled in alone.items():
-        for found in compiled.findings:
-            if found.code in _REFERRING and _is_found(found, sls, alone, project, subject, system):
+        for each in compiled.findings:
+            if each.code in _REFERRING and _is_found(each, sls, alone, project, subject, system):
                 hint = f"apply it together with {_above(sls, alone) or 'the SLS that declares it'}, or include that SLS"
-                found = replace(found, code=BY_NAME["not-alone"].code, level="warning", hint=hint)
-            yield replace(found, at=((system.name, sls),))
+                each = replace(each, code=BY_NAME["not-alone"].code, level="warning", hint=hint)
+            yield replace(each, at=((system.name, sls),))
     if subject.has_top:
-        yield from (replace(found, at=((system.name, ""),)) for found in _top(project, system))
+        yield from (replace(each, at=((system.name, ""),)) for each in _top(project, system))
 
 
 @dataclass
@@ -74,19 +74,19 @@ class _Compiled:
 
     def has(self, wanted: Finding) -> bool:
         return any(
-            (found.path, found.line, found.message) == (wanted.path, wanted.line, wanted.message)
-            for found in self.findings
+            (finding.path, finding.line, finding.message) == (wanted.path, wanted.line, wanted.message)
+            for finding in self.findings
         )
 
 
 def _is_found(
-    found: Finding, sls: str, alone: Mapping[str, _Compiled], project: Project, subject: Subject, system: System
+    finding: Finding, sls: str, alone: Mapping[str, _Compiled], project: Project, subject: Subject, system: System
 ) -> bool:
     """Whether the references of an SLS exist when another SLS includes it, or together with its parent SLS."""
-    if any(found.path in other.paths and not other.has(found) for name, other in alone.items() if name != sls):
+    if any(finding.path in other.paths and not other.has(finding) for name, other in alone.items() if name != sls):
         return True
     above = _above(sls, alone)
-    return bool(above) and not _compiled(project, subject, system, [above, sls]).has(found)
+    return bool(above) and not _compiled(project, subject, system, [above, sls]).has(finding)
 
 
 def _above(sls: str, compiled: Mapping[str, _Compiled]) -> str:
@@ -107,24 +107,24 @@ def _minion(project: Project, system: System) -> tuple[Minion, StandIn]:
 
 def _compiled(project: Project, subject: Subject, system: System, sls: list[str]) -> _Compiled:
     minion, stand_in = _minion(project, system)
-    found: list[Finding] = []
+    problems: list[Finding] = []
     paths: frozenset[str] = frozenset()
     try:
         minion.check_pillar()
         result = minion.plain_compiler.sls(sls)
         paths = result.sources.paths
         for problem in (*result.problems, *result.left_out, *result.cautions):
-            found.extend(_of_problem(problem, subject))
-        found.extend(findings(result, minion, subject, system.pillar))
+            problems.extend(_of_problem(problem, subject))
+        problems.extend(findings(result, minion, subject, system.pillar))
     except StateError as exc:
-        found.extend(_of_pillar(exc, subject))
+        problems.extend(_of_pillar(exc, subject))
     except PushsaltError as exc:
         where = exc.where
         path = str(where.path) if where else subject.root
-        found.append(finding("render", exc.message, path, where.line if where else 0, hint=exc.hint))
+        problems.append(finding("render", exc.message, path, where.line if where else 0, hint=exc.hint))
     if stand_in.asked:
-        found = [_doubted(each, stand_in.asked) for each in found]
-    return _Compiled(found, paths)
+        problems = [_doubted(each, stand_in.asked) for each in problems]
+    return _Compiled(problems, paths)
 
 
 def _top(project: Project, system: System) -> Iterator[Finding]:
@@ -149,13 +149,13 @@ def _top(project: Project, system: System) -> Iterator[Finding]:
                 yield finding("unknown-sls", text, path, line)
 
 
-def _doubted(found: Finding, asked: Iterable[str]) -> Finding:
+def _doubted(finding: Finding, calls: Iterable[str]) -> Finding:
     """The finding with a lower level, if a made-up answer may be its cause."""
-    if not found.code.startswith(_DOUBTFUL) or found.code in ("PS101", "PS106"):
-        return found
-    names = ", ".join(dict.fromkeys(asked))
+    if not finding.code.startswith(_DOUBTFUL) or finding.code in ("PS101", "PS106"):
+        return finding
+    names = ", ".join(dict.fromkeys(calls))
     hint = f"it was rendered with made-up answers to {names}: test it on a target with `pushsalt apply --test`"
-    return replace(found, code="PS190", level="info", hint=hint)
+    return replace(finding, code="PS190", level="info", hint=hint)
 
 
 def _of_problem(problem: Problem, subject: Subject) -> Iterator[Finding]:

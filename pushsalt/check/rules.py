@@ -117,7 +117,7 @@ BY_NAME: Final = {rule.name: rule for rule in _ALL}
 
 def codes(patterns: Iterable[str]) -> frozenset[str]:
     """The codes that match patterns (PS3*, PS301, jinja-in-comment). Raises UsageError for one without matches."""
-    found: set[str] = set()
+    names: set[str] = set()
     for pattern in patterns:
         text = pattern.strip()
         named = {
@@ -127,5 +127,5 @@ def codes(patterns: Iterable[str]) -> frozenset[str]:
             near = nearest(text, [*RULES, *BY_NAME])
             hint = "`pushsalt check --rules` lists them"
             raise UsageError(f"unknown rule {text!r}", f"did you mean {near[0]}? {hint}" if near else hint)
-        found |= named
-    return frozenset(found)
+        names |= named
+    return frozenset(names)

@@ -84,8 +84,10 @@ def check(settings: Settings, options: Options, reporter: Reporter, progress: Pr
     config = project.config
     chosen = systems(options.systems or tuple(config.opts["check"].get("systems") or ()))
     paths = options.paths or ((config.project,) if config.project else (Path(),))
-    found = subjects([path for path in paths if path is not None], config, [str(root) for root in settings.file_roots])
-    hosts = _inventory_grains(project) if any(subject.project for subject in found) else []
+    all_subjects = subjects(
+        [path for path in paths if path is not None], config, [str(root) for root in settings.file_roots]
+    )
+    hosts = _inventory_grains(project) if any(subject.project for subject in all_subjects) else []
     tasks = [
         _Task(
             subject,
@@ -95,11 +97,11 @@ def check(settings: Settings, options: Options, reporter: Reporter, progress: Pr
             options.pillar,
             options.limits,
         )
-        for subject in found
+        for subject in all_subjects
         for name, grains in chosen.items()
     ]
-    sources = [_of_sources(subject) for subject in found]
-    sources += [_of_wants(subject, options.limits, project) for subject in found]
+    sources = [_of_sources(subject) for subject in all_subjects]
+    sources += [_of_wants(subject, options.limits, project) for subject in all_subjects]
     results = [each for some in sources for each in some]
     results += _all(tasks, config, options, progress)
     levels = config.opts["check"].get("levels") or {}
@@ -107,7 +109,7 @@ def check(settings: Settings, options: Options, reporter: Reporter, progress: Pr
         raise CommandError("check: levels: must be a mapping of rules and levels", "for example {PS310: off}")
     ignores = Ignores()
     kept = [each for each in levelled(joined(with_columns(results)), levels) if not ignores.has(each)]
-    return Report(kept, len(found), sum(len(each.sls) for each in found), list(chosen))
+    return Report(kept, len(all_subjects), sum(len(each.sls) for each in all_subjects), list(chosen))
 
 
 def _inventory_grains(project: Project) -> list[Mapping[str, Any]]:
@@ -127,8 +129,8 @@ def _of_sources(subject: Subject) -> list[Finding]:
     from pushsalt.render.jinja import parsing_environment
 
     environment = parsing_environment()
-    found = [each for path in subject.sources for each in check_source(path, environment)]
-    return [*found, *unread(subject)]
+    findings = [each for path in subject.sources for each in check_source(path, environment)]
+    return [*findings, *unread(subject)]
 
 
 def _of_wants(subject: Subject, limits: dict[str, Limit], project: Project) -> list[Finding]:
@@ -137,16 +139,16 @@ def _of_wants(subject: Subject, limits: dict[str, Limit], project: Project) -> l
     from pushsalt.formula.wants import wants
     from pushsalt.git.project import configured
 
-    found = []
+    wanted = []
     if (limit := limits.get(subject.root)) is not None:
         copy = FolderSource(Path(subject.root), limit)
-        found += [(f"{subject.root}/{each.path}", each, limit) for each in wants(copy)]
+        wanted += [(f"{subject.root}/{each.path}", each, limit) for each in wants(copy)]
     for remote in configured(project.config) if subject.project else ():
         if remote.limit is not None:
             with suppress(StateError):  # the remote cannot be fetched, which is reported when its files are needed
                 place = RemoteSource(project.remotes, remote)
                 before = f"{place.place}@{place.revision[:12]}:"
-                found += [(before + each.path, each, remote.limit) for each in wants(place, remote.root)]
+                wanted += [(before + each.path, each, remote.limit) for each in wants(place, remote.root)]
     if is_made(project, "remotes"):
         project.remotes.close()  # before processes are forked
     return [
@@ -157,7 +159,7 @@ def _of_wants(subject: Subject, limits: dict[str, Limit], project: Project) -> l
             each.line,
             hint=limit.hint(each.renderer),
         )
-        for path, each, limit in found
+        for path, each, limit in wanted
     ]
 
 
@@ -177,10 +179,10 @@ def _all(tasks: Sequence[_Task], config: Config, options: Options, progress: Pro
         done += 1
         progress(done, len(tasks), task.subject.name)
     jobs = min(options.jobs or os.cpu_count() or 1, len(left))
-    for task, key, found in _worked(left, jobs):
+    for task, key, results in _worked(left, jobs):
         if kept:
-            kept.put(key, found)
-        yield from found
+            kept.put(key, results)
+        yield from results
         done += 1
         progress(done, len(tasks), task.subject.name)
     if kept and left:
@@ -207,8 +209,8 @@ def _worked(left: Sequence[tuple[_Task, str]], jobs: int) -> Iterator[tuple[_Tas
         shares.sort(key=lambda share: -sum(len(task.subject.sls) for task, _ in share))
         waiting = {pool.submit(run_tasks, [task for task, _ in share]): share for share in shares}
         for future in as_completed(waiting):
-            for (task, key), found in zip(waiting[future], future.result(), strict=True):
-                yield task, key, found
+            for (task, key), findings in zip(waiting[future], future.result(), strict=True):
+                yield task, key, findings
         # Wait for the end: if Python exits while a pool is closing, it may print a traceback.
         pool.shutdown()
     except BrokenProcessPool:
@@ -278,9 +280,9 @@ def _looked_at(task: _Task, projects: dict[str, Project]) -> list[Finding]:
                 at=((task.system, ""),),
             )
         ]
-    found = check_tree(project, subject, System(task.system, task.grains, pillar))
+    findings = check_tree(project, subject, System(task.system, task.grains, pillar))
     elsewhere = not subject.claims.has(task.grains)
-    return [replace(each, elsewhere=elsewhere) for each in found]
+    return [replace(each, elsewhere=elsewhere) for each in findings]
 
 
 def _project(task: _Task) -> Project:
@@ -321,8 +323,8 @@ def _key(task: _Task, digests: dict[str, str]) -> str:
     if tree is None:
         tree = digests[subject.root] = _digest([*subject.files, *_further_files(subject)])
     limits = sorted(task.limits[subject.root].engines) if subject.root in task.limits else None
-    said = [__version__, _own_digest(), tree, asdict(subject), task.system, task.grains, task.pillar, limits]
-    return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()
+    parts = [__version__, _own_digest(), tree, asdict(subject), task.system, task.grains, task.pillar, limits]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _further_files(subject: Subject) -> Iterator[str]:
@@ -339,14 +341,14 @@ def _further_files(subject: Subject) -> Iterator[str]:
 
 
 def _digest(paths: Sequence[str]) -> str:
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in dict.fromkeys(paths):
         try:
             content = hashlib.sha256(regular.read_bytes(path)).digest() if Path(path).is_file() else b"-"
         except OSError:
             content = b"-"
-        whole.update(path.encode("utf-8", "surrogateescape") + b"\0" + content)
-    return whole.hexdigest()
+        digest.update(path.encode("utf-8", "surrogateescape") + b"\0" + content)
+    return digest.hexdigest()
 
 
 _own: list[str] = []
@@ -382,8 +384,8 @@ class _Kept:
         except (TypeError, KeyError):  # of another version
             return None
 
-    def put(self, key: str, found: Sequence[Finding]) -> None:
-        self._bank.put(key, [asdict(each) for each in found])
+    def put(self, key: str, findings: Sequence[Finding]) -> None:
+        self._bank.put(key, [asdict(each) for each in findings])
 
     def sweep(self) -> None:
         """Remove old entries."""

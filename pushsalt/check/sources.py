@@ -175,24 +175,24 @@ def _pillar_key(node: nodes.Node) -> str:
 
 def _asked_for(test: nodes.Node) -> frozenset[str]:
     """Pillar keys whose existence a condition tests: ``'a' in pillar``, ``is defined``, ``pillar.get``."""
-    found: set[str] = set()
+    names: set[str] = set()
     for compare in [test, *test.find_all(nodes.Compare)] if not isinstance(test, nodes.Compare) else [test]:
         if isinstance(compare, nodes.Compare) and isinstance(compare.expr, nodes.Const):
             for operand in compare.ops:
                 inside = operand.expr
                 within = _pillar_key(inside)
                 if operand.op in ("in", "notin") and (within or _is_pillar(inside)):
-                    found.add(f"{within}:{compare.expr.value}" if within else str(compare.expr.value))
+                    names.add(f"{within}:{compare.expr.value}" if within else str(compare.expr.value))
     for each in [test, *test.find_all(nodes.Test)]:
         if isinstance(each, nodes.Test) and each.name in ("defined", "undefined") and (key := _pillar_key(each.node)):
-            found.add(key)
+            names.add(key)
     for call in [test, *test.find_all(nodes.Call)]:
         if isinstance(call, nodes.Call) and call.args and isinstance(call.args[0], nodes.Const):
             target: Any = call.node
             method = isinstance(target, nodes.Getattr) and target.attr == "get" and _is_pillar(target.node)
             if method or _function(target) in ("pillar.get", "pillar.keys"):
-                found.add(str(call.args[0].value))
-    return frozenset(found)
+                names.add(str(call.args[0].value))
+    return frozenset(names)
 
 
 def _is_pillar(node: nodes.Node) -> bool:

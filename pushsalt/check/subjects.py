@@ -54,27 +54,27 @@ def subjects(paths: Iterable[Path], config: Config, extra_roots: Iterable[str] =
     Raises UsageError for a missing path, or one without SLS files.
     """
     extra = tuple(extra_roots)
-    found: dict[str, Subject] = {}
+    by_path: dict[str, Subject] = {}
     for path in paths:
-        whole = Path(os.path.abspath(path))  # noqa: PTH100 (links are left as they are written)
-        if not whole.exists():
+        absolute = Path(os.path.abspath(path))  # noqa: PTH100 (links are left as they are written)
+        if not absolute.exists():
             raise UsageError(
                 f"{path}: there is no such file or folder", "name a formula, a tree of states, or an SLS file"
             )
-        below = list(_below(whole, config, extra))
+        below = list(_below(absolute, config, extra))
         if not below:
             raise UsageError(f"{path}: there are no SLS files", "name a formula, a tree of states, or an SLS file")
         for subject in below:
-            earlier = found.get(subject.root)
+            earlier = by_path.get(subject.root)
             if earlier is None:
-                found[subject.root] = subject
+                by_path[subject.root] = subject
             else:
-                found[subject.root] = replace(
+                by_path[subject.root] = replace(
                     earlier,
                     sls=tuple(dict.fromkeys((*earlier.sls, *subject.sls))),
                     sources=tuple(dict.fromkeys((*earlier.sources, *subject.sources))),
                 )
-    return list(found.values())
+    return list(by_path.values())
 
 
 def _below(path: Path, config: Config, extra: tuple[str, ...]) -> Iterator[Subject]:
@@ -139,17 +139,17 @@ def _single(path: Path, config: Config, extra: tuple[str, ...]) -> Subject:
     """One SLS file, within its file root, formula or project."""
     if path.suffix != ".sls":
         raise UsageError(f"{path}: it is not an SLS file", "name a formula, a tree of states, or an SLS file")
-    whole: Subject | None = None
+    subject: Subject | None = None
     for root in config.opts["file_roots"].get("base", []):
         if path.is_relative_to(root) and config.project is not None:
-            whole = next(_project(config.project, config), None)
+            subject = next(_project(config.project, config), None)
             base = Path(root)
-    if whole is None:
+    if subject is None:
         base = next((parent for parent in path.parents if _is_formula(parent)), _outermost(path))
-        whole = _formula(base, extra)
-        base = Path(whole.file_roots[0])
+        subject = _formula(base, extra)
+        base = Path(subject.file_roots[0])
     name = ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".init")
-    return replace(whole, sls=(name,), sources=(str(path),))
+    return replace(subject, sls=(name,), sources=(str(path),))
 
 
 def _outermost(path: Path) -> Path:

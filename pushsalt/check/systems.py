@@ -42,14 +42,14 @@ def systems(wanted: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
         if word.endswith((".yaml", ".yml", ".json")):
             chosen[Path(word).stem] = _of_file(Path(word))
             continue
-        found = [name for name in names() if fnmatch.fnmatchcase(name, word)]
-        if not found:
+        matching = [name for name in names() if fnmatch.fnmatchcase(name, word)]
+        if not matching:
             near = nearest(word, names())
             raise UsageError(
                 f"unknown system {word!r}",
                 (f"did you mean {near[0]}? " if near else "") + f"use one of {', '.join(names())}, or a file of grains",
             )
-        chosen.update((name, _grains(name, names().index(name))) for name in found)
+        chosen.update((name, _grains(name, names().index(name))) for name in matching)
     return chosen
 
 
@@ -59,11 +59,11 @@ def with_inventory(grains: Mapping[str, Any], hosts: Iterable[Mapping[str, Any]]
     For equal keys the first host counts. The system's own grains have priority. A host whose grains are those of
     another system is not used.
     """
-    whole = dict(grains)
+    merged = dict(grains)
     for host in hosts:
         if all(host.get(key, grains.get(key)) == grains.get(key) for key in ("kernel", "os_family", "os")):
-            _fill(whole, host)
-    return whole
+            _fill(merged, host)
+    return merged
 
 
 def _fill(into: dict[str, Any], more: Mapping[str, Any]) -> None:
@@ -94,8 +94,8 @@ def claims(path: Path) -> Claims:
         data = load_yaml(read_text(path, "replace"), str(path))
     except (OSError, YamlError):
         data = None
-    said = data if isinstance(data, dict) else {}
-    return Claims(_words(said.get("os")), _words(said.get("os_family")))
+    values = data if isinstance(data, dict) else {}
+    return Claims(_words(values.get("os")), _words(values.get("os_family")))
 
 
 def _words(value: Any) -> tuple[str, ...]:

@@ -268,25 +268,25 @@ class Child:
                     question.answered.set()
 
     def _setup(self, message: dict[str, Any]) -> None:
-        said = message["config"]
+        fields = message["config"]
         config = Config(
-            opts=said["opts"],
-            path=_path(said["path"]),
-            project=_path(said["project"]),
-            cache_dir=Path(said["cache_dir"]),
+            opts=fields["opts"],
+            path=_path(fields["path"]),
+            project=_path(fields["project"]),
+            cache_dir=Path(fields["cache_dir"]),
             inventories=[],
-            given=frozenset(said["given"]),
-            locked=said["locked"],
-            lock_file=_path(said["lock_file"]),
+            given=frozenset(fields["given"]),
+            locked=fields["locked"],
+            lock_file=_path(fields["lock_file"]),
         )
         logging.getLogger().setLevel(int(message["log_level"]))
         if self._ground is not None:
-            self._ground.renew(config, said["shown"], said["groups"])
+            self._ground.renew(config, fields["shown"], fields["groups"])
             return
         memory = message.get("memory") if Path("/proc/self/statm").exists() else None
         self._turn = Turn(memory, lambda: self.tell("full"))
         self._ground = RenderProject(
-            config, self.ask, lambda texts: self.tell("secrets", values=texts), said["shown"], said["groups"]
+            config, self.ask, lambda texts: self.tell("secrets", values=texts), fields["shown"], fields["groups"]
         )
         self._ground.shared.once.waits_for_others = self._without_turn
 
@@ -371,8 +371,10 @@ class Child:
         if existing is not None:
             return existing
         assert self._ground is not None
-        said = dict(message["target"])
-        target = Target(**{**said, "enter": tuple(said.get("enter") or ()), "groups": tuple(said.get("groups") or ())})
+        fields = dict(message["target"])
+        target = Target(
+            **{**fields, "enter": tuple(fields.get("enter") or ()), "groups": tuple(fields.get("groups") or ())}
+        )
         remote = partial(self._remote) if message["remote"] else None
         ground: Any = self._ground
         if message.get("discover"):
@@ -450,15 +452,15 @@ class Child:
 
     def _template(self, work: Work, message: dict[str, Any]) -> dict[str, Any]:
         minion = self._minion(work, message)
-        asked = (message["saltenv"], message["engine"], message["context"], message["defaults"], message["chunk"])
-        return {"text": render_file(minion, message["url"], None, *asked, message["names"])}
+        arguments = (message["saltenv"], message["engine"], message["context"], message["defaults"], message["chunk"])
+        return {"text": render_file(minion, message["url"], None, *arguments, message["names"])}
 
     def _foreign(self, work: Work, message: dict[str, Any]) -> dict[str, Any]:
         """Render a text that the target sent; this process was made for it and has only this target's data."""
         minion = self._minion(work, message, rendering=True, engines=DATA_ENGINES, pillar=message["pillar"])
         text = Foreign(message["text"], minion.id)
-        asked = (message["saltenv"], "jinja", message["context"], message["defaults"], message["chunk"])
-        return {"text": render_file(minion, None, text, *asked, message["names"])}
+        arguments = (message["saltenv"], "jinja", message["context"], message["defaults"], message["chunk"])
+        return {"text": render_file(minion, None, text, *arguments, message["names"])}
 
     def _place(self, work: Work, message: dict[str, Any]) -> dict[str, Any]:
         """The file and line in which another process hung."""

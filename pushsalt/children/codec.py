@@ -174,22 +174,22 @@ _COMMAND: Final = {
 
 def error_fields(exc: BaseException) -> dict[str, Any]:
     """An exception as fields of a message. ``salt_function``: the function that raised it, if known."""
-    said: dict[str, Any] = {"class": type(exc).__name__, "function": getattr(exc, "salt_function", None)}
+    fields: dict[str, Any] = {"class": type(exc).__name__, "function": getattr(exc, "salt_function", None)}
     if isinstance(exc, TargetError):
-        return {**said, "family": "target", "args": [exc.kind, exc.message, exc.hint]}
+        return {**fields, "family": "target", "args": [exc.kind, exc.message, exc.hint]}
     if isinstance(exc, FunctionError):
-        return {**said, "family": "function", "args": [exc.kind, exc.message, exc.hint, exc.exception]}
+        return {**fields, "family": "function", "args": [exc.kind, exc.message, exc.hint, exc.exception]}
     if isinstance(exc, StateError):
         where = [exc.where.path, exc.where.line, exc.where.column] if exc.where else None
         name = "RenderError" if isinstance(exc, RenderError) else "StateError"
-        return {**said, "family": "state", "class": name, "args": [list(exc.errors), exc.hint], "where": where}
+        return {**fields, "family": "state", "class": name, "args": [list(exc.errors), exc.hint], "where": where}
     if isinstance(exc, PushsaltError):
-        return {**said, "family": "command", "args": [str(exc), exc.hint]}
+        return {**fields, "family": "command", "args": [str(exc), exc.hint]}
     if isinstance(exc, SystemExit):
         from pushsalt.render.problems import reason  # imported late: the command does not need the rest of that package
 
-        return {**said, "family": "other", "args": [reason(exc)]}
-    return {**said, "family": "other", "args": [str(exc)]}
+        return {**fields, "family": "other", "args": [reason(exc)]}
+    return {**fields, "family": "other", "args": [str(exc)]}
 
 
 def error_of(fields: Mapping[str, Any]) -> PushsaltError:

@@ -43,10 +43,10 @@ class Copies(Remotes):
         return {}
 
     def resolve(self, remote: Remote, ref: str) -> tuple[Mirror, str, str] | None:
-        found = self._told(partial(self._ask, "git", do="resolve", key=self.mirror(remote).key, ref=ref))
-        if found is None:
+        resolved = self._git_answer(partial(self._ask, "git", do="resolve", key=self.mirror(remote).key, ref=ref))
+        if resolved is None:
             return None
-        cache, commit, tree = found
+        cache, commit, tree = resolved
         mirror = self.mirror(remote)
         mirror.look_again()
         if cache != str(self._cache):  # the command could not use the cache, and has made a temporary copy
@@ -55,7 +55,7 @@ class Copies(Remotes):
         return mirror, commit, tree
 
     def refs(self, remote: Remote) -> tuple[list[str], list[str]]:
-        branches, tags = self._told(partial(self._ask, "git", do="refs", key=self.mirror(remote).key))
+        branches, tags = self._git_answer(partial(self._ask, "git", do="refs", key=self.mirror(remote).key))
         return list(branches), list(tags)
 
     def trouble(self, remote: Remote) -> GitError | None:
@@ -63,14 +63,14 @@ class Copies(Remotes):
         return GitError(*text) if text else None
 
     def repaired(self, mirror: Mirror, commit: str, number: int) -> None:
-        self._told(partial(self._ask, "git", do="repaired", key=mirror.key, commit=commit, number=number))
+        self._git_answer(partial(self._ask, "git", do="repaired", key=mirror.key, commit=commit, number=number))
         mirror.look_again()
 
     def _new(self, remote: Remote, cache: Path) -> Mirror:
         return _Copy(cache, remote, running=self._running, silence=self._silence, ssh=self._ssh, ask=self._ask)
 
     @staticmethod
-    def _told(ask: Callable[[], Any]) -> Any:
+    def _git_answer(ask: Callable[[], Any]) -> Any:
         try:
             return ask()
         except StateError as exc:

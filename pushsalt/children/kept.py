@@ -2,8 +2,8 @@
 
 The broker starts it (``Waiting``), as a new Python process with the modules for rendering and nothing else. Its socket
 is inherited by the processes of commands. A command sends one end of a socket pair, its working folder and its
-stderr there (``asked``); the process forks, and the fork serves that command alone, as the one in ``children.starter``
-does, after it has read from the socket pair what it has to take over: environment, import path, umask and limits. So no
+stderr there (``request_fork``). The process forks; the fork serves that command alone, as ``children.starter`` does,
+after it has read from the socket pair what it has to take over: environment, import path, umask and limits. So no
 data of one command is in the memory of the process that the next one is forked from.
 """
 
@@ -33,7 +33,7 @@ _HEAD: Final = 4
 _LIMIT: Final = 4 * 1024 * 1024
 
 #: in the process of a command: the socket of the waiting starter
-_there: socket.socket | None = None
+_starter_socket: socket.socket | None = None
 
 
 class Waiting:
@@ -60,30 +60,30 @@ class Waiting:
         self.socket.setblocking(False)
 
     def use(self) -> None:
-        """In the process of a command, which ``asked`` is called in."""
-        global _there
+        """In the process of a command, which ``request_fork`` is called in."""
+        global _starter_socket
         os.close(self.life)
-        _there = self.socket
+        _starter_socket = self.socket
 
 
-def asked(theirs: socket.socket, ours: socket.socket, path: Sequence[str], env: Mapping[str, str]) -> bool:
+def request_fork(theirs: socket.socket, ours: socket.socket, path: Sequence[str], env: Mapping[str, str]) -> bool:
     """Have a fork of the waiting starter serve a socket pair; False where there is none."""
-    if _there is None:
+    if _starter_socket is None:
         return False
     try:
-        here = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+        cwd = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
         return False
     try:
-        said = json.dumps({"env": dict(env), "path": list(path), "umask": _umask(), "files": _files()}).encode()
-        if len(said) > _LIMIT:
+        request = json.dumps({"env": dict(env), "path": list(path), "umask": _umask(), "files": _files()}).encode()
+        if len(request) > _LIMIT:
             return False
-        socket.send_fds(_there, [b"s"], [theirs.fileno(), here, 2])
-        ours.sendall(len(said).to_bytes(_HEAD, "big") + said)
+        socket.send_fds(_starter_socket, [b"s"], [theirs.fileno(), cwd, 2])
+        ours.sendall(len(request).to_bytes(_HEAD, "big") + request)
     except OSError:  # it has ended, or does not answer
         return False
     finally:
-        os.close(here)
+        os.close(cwd)
     return True
 
 
@@ -119,15 +119,15 @@ def main(descriptor: int, life: int) -> None:
             os.close(each)
 
 
-def _serve(descriptor: int, here: int, stderr: int) -> None:
+def _serve(descriptor: int, cwd: int, stderr: int) -> None:
     """The starter of one command."""
     starter.end_with_parent()
     os.setsid()
     os.dup2(stderr, 2)
     os.close(stderr)
     control = socket.socket(fileno=descriptor)
-    said = json.loads(_exactly(control, int.from_bytes(_exactly(control, _HEAD), "big")))
-    _become(said, here)
+    request = json.loads(_exactly(control, int.from_bytes(_exactly(control, _HEAD), "big")))
+    _become(request, cwd)
     starter.serve(control)
 
 
@@ -141,14 +141,16 @@ def _exactly(control: socket.socket, size: int) -> bytes:
     return bytes(data)
 
 
-def _become(said: Mapping[str, Any], here: int) -> None:
-    os.fchdir(here)
-    os.close(here)
-    os.umask(said["umask"])
+def _become(request: Mapping[str, Any], cwd: int) -> None:
+    os.fchdir(cwd)
+    os.close(cwd)
+    os.umask(request["umask"])
     with contextlib.suppress(OSError, ValueError):
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(said["files"], most) if most > 0 else said["files"], most))
+        resource.setrlimit(
+            resource.RLIMIT_NOFILE, (min(request["files"], most) if most > 0 else request["files"], most)
+        )
     os.environ.clear()
-    os.environ.update(said["env"])
+    os.environ.update(request["env"])
     time.tzset()
-    sys.path[:] = said["path"]
+    sys.path[:] = request["path"]

@@ -87,7 +87,7 @@ class Pool:
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         with theirs:
-            process = None if kept.asked(theirs, ours, path_of_starter(), environment()) else _started(theirs)
+            process = None if kept.request_fork(theirs, ours, path_of_starter(), environment()) else _started(theirs)
         ours.setblocking(False)
         self._control = ours
         self._sockets.add(ours)
@@ -395,8 +395,8 @@ class Pool:
         if frames and not request.result.done():
             message = {"k": "place", "h": request.message["h"], "frames": frames, "of": request.number}
             with contextlib.suppress(PushsaltError):
-                found = (await self.work(message, _no_answer, time=_PLACE_TIME))["place"]
-                path = path if found is None else "{}:{}".format(*found)
+                place = (await self.work(message, _no_answer, time=_PLACE_TIME))["place"]
+                path = path if place is None else "{}:{}".format(*place)
         request.end(_impossible(text, path))
 
     def _begin(self, ending: Coroutine[Any, Any, None]) -> None:

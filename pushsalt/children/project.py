@@ -120,8 +120,8 @@ class RenderProject(Trees):
     def tops(self, minion: AskingTarget) -> dict[str, list[str]]:
         """saltenv -> SLS names that ``master_tops`` gives for a target."""
         pillar = plain(minion.own_pillar) if minion.own_pillar is not None else minion.shared_pillar.values
-        found: dict[str, list[str]] = self.ask("tops", pillar=pillar, saltenv=minion.saltenv)
-        return found
+        top: dict[str, list[str]] = self.ask("tops", pillar=pillar, saltenv=minion.saltenv)
+        return top
 
 
 class _ManagedResources:
@@ -130,8 +130,8 @@ class _ManagedResources:
 
     def declared(self, key: str) -> dict[str, Any]:
         """type -> ids of what the target manages."""
-        found: dict[str, Any] = self._ask("managed")
-        return found
+        declarations: dict[str, Any] = self._ask("managed")
+        return declarations
 
 
 class _Requests:

@@ -67,13 +67,13 @@ def recorded(client: Client, word: str) -> KeptJob:
 
 
 def _last(client: Client, kind: str) -> KeptJob:
-    found = next((job for job in client.jobs.list() if client.jobs.get(job.jid).detail.get("kind") == kind), None)
-    if found is None:
+    last = next((job for job in client.jobs.list() if client.jobs.get(job.jid).detail.get("kind") == kind), None)
+    if last is None:
         name = "run" if kind == "call" else kind
         raise UsageError(
             f"there is no record of a job of `pushsalt {name}`", "pushsalt jobs list shows the recorded jobs"
         )
-    return client.jobs.get(found.jid)
+    return client.jobs.get(last.jid)
 
 
 def _again(given: Given, client: Client, watcher: Watcher, options: JobOptions, kept: KeptJob, *, resumes: bool) -> int:

@@ -278,9 +278,9 @@ def command() -> Any:
 
 def _command(name: str) -> Any:
     """The Click command of this name."""
-    made = typer.main.get_command(importlib.import_module(COMMANDS[name][0]).app)
-    made.name = name
-    return _lean(made)
+    command_ = typer.main.get_command(importlib.import_module(COMMANDS[name][0]).app)
+    command_.name = name
+    return _lean(command_)
 
 
 #: Commands that were made before they are needed, by name; "" for the whole command line.
@@ -289,7 +289,7 @@ _made: dict[str, Any] = {}
 
 def make_ahead(names: Iterable[str]) -> None:
     """Make these commands, for the processes that are forked from this one."""
-    _made[""] = whole = command()
-    whole.list_commands(None)
+    _made[""] = group = command()
+    group.list_commands(None)
     for name in names:
         _made[name] = _command(name)

@@ -127,8 +127,8 @@ async def _line(terminal: int) -> str | None:
 
     loop.add_reader(terminal, read)
     try:
-        found: str | None = await typed
-        return found
+        line: str | None = await typed
+        return line
     finally:
         loop.remove_reader(terminal)
 

@@ -152,14 +152,14 @@ def main() -> None:
     runs, keeps = (_listening(f"{folder}/{key}.{name}") for name in ("run", "keep"))
     broker = Broker(folder, key, runs)
     broker.start_keeper(keeps, float(seconds), ready)
-    said = {
+    info = {
         **json.loads(about),
         "pid": os.getpid(),
         "version": __version__,
         "since": time.time(),
         "idle": float(seconds),
     }
-    _write(Path(folder) / f"{key}.json", said)
+    _write(Path(folder) / f"{key}.json", info)
     os.close(ready)
     broker.start_starter()
     broker.serve()
@@ -196,9 +196,13 @@ def _import_ahead() -> None:
             importlib.import_module(name)
         except ImportError:  # a command that needs it reports the error
             continue
+    from pushsalt import plugins
     from pushsalt.cli import app
+    from pushsalt.redact import Redactor
 
     app.make_ahead(COMMANDS)
+    plugins.mentioned("pushsalt")  # lists the installed distributions
+    Redactor()  # compiles its patterns, which Python's re keeps
     gc.collect()
     gc.freeze()
 
@@ -352,12 +356,12 @@ class Broker:
         if len(command.data) - request.HEAD < size:
             return True
         try:
-            asked = request.decode(bytes(command.data[request.HEAD :]))
+            wanted = request.decode(bytes(command.data[request.HEAD :]))
         except (ValueError, IndexError):
             return False
         if len(command.descriptors) != 4:
             return False
-        self._begin(command, asked)
+        self._begin(command, wanted)
         return True
 
     def _signalled(self, command: Command, data: bytes) -> None:
@@ -375,7 +379,7 @@ class Broker:
 
     # --- commands
 
-    def _begin(self, command: Command, asked: request.Request) -> None:
+    def _begin(self, command: Command, wanted: request.Request) -> None:
         from pushsalt.cli import brokered
 
         read, command.life = os.pipe()
@@ -412,7 +416,7 @@ class Broker:
             command.sock.close()
             if self._starter is not None:
                 self._starter.use()
-            code = brokered.run(asked, command.descriptors, read)
+            code = brokered.run(wanted, command.descriptors, read)
         except BaseException:
             code = 70
         finally:
@@ -437,11 +441,11 @@ class Broker:
 
     def _tell(self, command: Command, status: int) -> None:
         if os.WIFSIGNALED(status):
-            said = request.KILLED + bytes([os.WTERMSIG(status)])
+            reply = request.KILLED + bytes([os.WTERMSIG(status)])
         else:
-            said = request.EXITED + bytes([os.WEXITSTATUS(status)])
+            reply = request.EXITED + bytes([os.WEXITSTATUS(status)])
         try:
-            command.sock.send(said)
+            command.sock.send(reply)
         except OSError:
             pass  # the client has disconnected
 

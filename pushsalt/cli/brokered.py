@@ -22,7 +22,7 @@ from pushsalt.broker.request import Request
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def run(asked: Request, descriptors: Sequence[int], life: int) -> int:
+def run(request: Request, descriptors: Sequence[int], life: int) -> int:
     """Run the command line; returns its exit code. ``life``: a pipe that ends with the broker, and on which a byte says
     that the client knows of this process."""
     os.setsid()
@@ -30,7 +30,7 @@ def run(asked: Request, descriptors: Sequence[int], life: int) -> int:
         return 70
     _tie(life)
     _take(descriptors)
-    _become(asked)
+    _become(request)
     _streams()
     from pushsalt.cli.__main__ import main
 
@@ -67,25 +67,25 @@ def _take(descriptors: Sequence[int]) -> None:
         os.close(descriptor)
 
 
-def _become(asked: Request) -> None:
+def _become(request: Request) -> None:
     """Set environment, arguments, import path, limits and signals to those of the client."""
     for number in _SIGNALS:
-        ignored = number in asked.ignored
+        ignored = number in request.ignored
         default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
         signal.signal(number, signal.SIG_IGN if ignored else default)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    os.umask(asked.mask)
-    if asked.files:
+    os.umask(request.mask)
+    if request.files:
         with contextlib.suppress(OSError, ValueError):
             most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-            resource.setrlimit(resource.RLIMIT_NOFILE, (min(asked.files, most) if most > 0 else asked.files, most))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(request.files, most) if most > 0 else request.files, most))
     os.environ.clear()
-    os.environ.update(asked.env)
+    os.environ.update(request.env)
     time.tzset()
     with contextlib.suppress(locale.Error):
         locale.setlocale(locale.LC_CTYPE, "")
-    sys.argv[:] = asked.words
-    sys.path[:] = asked.path
+    sys.argv[:] = request.words
+    sys.path[:] = request.path
 
 
 def _streams() -> None:

@@ -209,8 +209,8 @@ def sign_host(
         wanted, code = _host_keys(given, client)
     elif given.renew:
         within = names.duration("--within", given.within or "30d")
-        found = issue.expiring_hosts(folder, env, within)
-        wanted = [(id, list(each.principals), each.key) for id, each in found]
+        expiring = issue.expiring_hosts(folder, env, within)
+        wanted = [(id, list(each.principals), each.key) for id, each in expiring]
     else:
         if not given.name:
             raise UsageError("the keys have no names", hint="--name NAME, as clients call the host")
@@ -252,8 +252,8 @@ def revoke(
         raise UsageError("--reason has control characters", hint="write it on one line")
     folder, _ = _folder(given)
     done = revoke(folder, what, given.env or "", reason)
-    said = [f"{one['env']}: {_what(one)} is revoked" for one in done]
-    write(given, done, [*said, "it takes effect on machines when formulas/ssh_ca is applied to them"])
+    texts = [f"{one['env']}: {_what(one)} is revoked" for one in done]
+    write(given, done, [*texts, "it takes effect on machines when formulas/ssh_ca is applied to them"])
     return 0
 
 
@@ -425,8 +425,10 @@ def _overview(data: dict[str, Any]) -> list[str]:
 
     lines = [f"{data['dir']}: root {data['root']['fingerprint']} ({data['root']['held']})"]
     if "manifest" in data:
-        found = data["manifest"]
-        lines.append(f"manifest {found['serial']} of {found['name']}, signed by the root, until {found['expires']}")
+        manifest = data["manifest"]
+        lines.append(
+            f"manifest {manifest['serial']} of {manifest['name']}, signed by the root, until {manifest['expires']}"
+        )
     for name, env in data.get("environments", {}).items():
         lines.append(f"{name}:")
         for kind in ("user", "host"):

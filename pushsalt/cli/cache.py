@@ -56,13 +56,13 @@ def list_(given: Given) -> int:
     from pushsalt.ages import age_text
     from pushsalt.run import caches
 
-    found = caches.overview(_client(given).project)
+    overview = caches.overview(_client(given).project)
     lines = [
         f"{name:<16} {row['entries']:>7}"
         + (f"   newest {age_text(row['newest'])}, oldest {age_text(row['oldest'])} old" if row["entries"] else "")
-        for name, row in found.items()
+        for name, row in overview.items()
     ]
-    write(given, found, lines)
+    write(given, overview, lines)
     return 0
 
 
@@ -81,18 +81,18 @@ def show(
 
     client = _client(given)
     project = client.project
-    found = caches.show(project, bank, list(ids or ()), unmask=bool(given.unmask))
-    missing = [id for id in ids or () if id not in found]
+    entries = caches.show(project, bank, list(ids or ()), unmask=bool(given.unmask))
+    missing = [id for id in ids or () if id not in entries]
     if missing:
         raise UsageError(f"{bank} has no data of {', '.join(missing)}", hint=f"pushsalt cache show {bank}")
     if not given.unmask:
-        found = client.redactor().data(found)
+        entries = client.redactor().data(entries)
     lines = []
-    for id, row in found.items():
+    for id, row in entries.items():
         earlier = [f"{name} {age_text(age)}" for name, age in row.get("ages", {}).items() if age > row["age"]]
         lines.append("; ".join([f"{id}: {age_text(row['age'])} old", *earlier]))
         lines += [f"  {line}" for line in json.dumps(row["value"], indent=2, default=str).splitlines()]
-    write(given, found, lines)
+    write(given, entries, lines)
     return 0
 
 
@@ -102,8 +102,8 @@ def clear(given: Given, bank: Annotated[str, _WHICH] = "all", ids: Annotated[lis
     """Remove cached data of all targets, or of those named."""
     from pushsalt.run import caches
 
-    found = caches.clear(_client(given).project, bank, list(ids or ()))
-    write(given, found, [f"{name}: {count} removed" for name, count in found.items()])
+    cleared = caches.clear(_client(given).project, bank, list(ids or ()))
+    write(given, cleared, [f"{name}: {count} removed" for name, count in cleared.items()])
     return 0
 
 
@@ -119,8 +119,8 @@ def prune(given: Given) -> int:
     days = given.older
     if days is not None and not (days.replace(".", "", 1).isdigit() and len(days) < 10):
         raise UsageError(f"--older: {days!r} is not a number of days", hint="for example --older 30")
-    found = caches.prune(_client(given).project, float(days) * 86400 if days is not None else None)
-    write(given, found, [f"{name}: {count} removed" for name, count in found.items()])
+    removed = caches.prune(_client(given).project, float(days) * 86400 if days is not None else None)
+    write(given, removed, [f"{name}: {count} removed" for name, count in removed.items()])
     return 0
 
 
@@ -131,7 +131,7 @@ def verify(given: Given) -> int:
     from pushsalt.errors import EXIT_FAILED
     from pushsalt.run import caches
 
-    found = caches.verify(_client(given).project)
-    lines = [f"{name}: {problem}" for name, problems in found.items() for problem in problems or ["sound"]]
-    write(given, found, lines)
-    return EXIT_FAILED if any(found.values()) else 0
+    by_bank = caches.verify(_client(given).project)
+    lines = [f"{name}: {problem}" for name, problems in by_bank.items() for problem in problems or ["sound"]]
+    write(given, by_bank, lines)
+    return EXIT_FAILED if any(by_bank.values()) else 0

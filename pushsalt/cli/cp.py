@@ -89,9 +89,9 @@ def split(word: str) -> tuple[str, str] | None:
     """
     if word.startswith(("/", "./", "../", "~")) or word in (".", ".."):
         return None
-    found = re.search(r":(?=[/~])", word)
-    if found is not None and found.start():
-        return word[: found.start()], word[found.end() :]
+    match = re.search(r":(?=[/~])", word)
+    if match is not None and match.start():
+        return word[: match.start()], word[match.end() :]
     target, colon, path = word.rpartition(":")
     if not colon or not target or "/" in target:
         return None
@@ -103,7 +103,7 @@ def _name(word: str) -> str | int | None:
 
 
 def _bytes(text: str) -> int:
-    found = re.fullmatch(r"(\d{1,15})\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
-    if not found:
+    match = re.fullmatch(r"(\d{1,15})\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if not match:
         raise UsageError(f"--max-size: {text!r} is not a size", hint="bytes, or 500M, 20G")
-    return int(found[1]) * _UNITS[found[2].upper()]
+    return int(match[1]) * _UNITS[match[2].upper()]

@@ -72,10 +72,10 @@ def _batches(given: Given, journal: Journal, name: str | None) -> Iterator[list[
     """Lists of events; with ``--follow`` they do not end."""
     number = _begin(given, journal, name)
     while True:
-        found = journal.after(number)
-        if found:
-            number = found[-1].number
-            yield found
+        batch = journal.after(number)
+        if batch:
+            number = batch[-1].number
+            yield batch
         elif not given.follow:
             return
         else:

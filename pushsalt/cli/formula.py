@@ -118,10 +118,10 @@ def list_(given: Given) -> int:
 
     project = _project(given)
     with _plain_words():
-        found = [describe(source, whole=False) for source in _sources(project)]
-    if _as_data(given, [one.as_data(whole=False) for one in found]):
+        formulas = [describe(source, whole=False) for source in _sources(project)]
+    if _as_data(given, [one.as_data(whole=False) for one in formulas]):
         return 0
-    rows = [(one.name, one.version or "-", one.revision[:12] or "-", one.place) for one in found]
+    rows = [(one.name, one.version or "-", one.revision[:12] or "-", one.place) for one in formulas]
     _table([("NAME", "VERSION", "COMMIT", "FROM"), *rows] if rows else [("there are no formulas",)])
     return 0
 
@@ -170,9 +170,9 @@ def remove(name: Annotated[str, typer.Argument(metavar="NAME|URL", help="Formula
     remotes = [remote for remote in configured(project.config) if remote.role == "gitfs"]
     chosen = named(remotes, [name, f"{name}-formula"])
     if len(chosen) != 1:
-        there = ", ".join(remote.shown for remote in chosen or remotes) or "none"
+        names = ", ".join(remote.shown for remote in chosen or remotes) or "none"
         many = "several git remotes" if chosen else "no git remote"
-        raise UsageError(f"{name!r} names {many}", hint=f"there are: {there}")
+        raise UsageError(f"{name!r} names {many}", hint=f"there are: {names}")
     from pushsalt.git.address import parse_address
 
     remove_remote(path, lambda url: parse_address(url, "gitfs_remotes").url == chosen[0].address.url)
@@ -197,12 +197,12 @@ def show(
     if "/" in name or folder.is_dir():
         if not folder.is_dir():
             raise UsageError(f"there is no folder {name}", hint="name one, or a formula of `pushsalt formula list`")
-        found = describe(FolderSource(folder.absolute()))
+        formula = describe(FolderSource(folder.absolute()))
     else:
         with _plain_words():
-            found = describe(_named(_project(given), name))
-    if not _as_data(given, found.as_data()):
-        TERMINAL.get().stdout.write(_description(found))
+            formula = describe(_named(_project(given), name))
+    if not _as_data(given, formula.as_data()):
+        TERMINAL.get().stdout.write(_description(formula))
     return 0
 
 
@@ -310,27 +310,27 @@ def _update_with_impact(given: Given, project: Project, names: Sequence[str]) ->
         remotes = _remotes(project, view)
         try:
             with _plain_words():
-                found = look(project.config, remotes, [word for name in names for word in (name, f"{name}-formula")])
+                updates = look(project.config, remotes, [word for name in names for word in (name, f"{name}-formula")])
         finally:
             remotes.close()
         old, new = Path(folder, "old"), Path(folder, "new")
         for copy in (old, new):
             copy.write_bytes(path.read_bytes())
-        found.write(LockFile(new))
+        updates.write(LockFile(new))
         with _plain_words():
             impact = locked(given.settings(), project, old, new, Watcher())
     data = Fingerprints(project.redactor).answer(impact.as_data())
     if given.out in (None, "rich"):
         shown = draw(lines(data, impact.total, Detail(full_diff=True)), TERMINAL.get().color)
-        out.write("".join(f"{line}\n" for line in move_lines(found.moves)) + shown)
-    writes = bool(given.yes) or (bool(found.moves) and asyncio.run(ask_yes(f"Write {path.name}? [y/N] ")))
+        out.write("".join(f"{line}\n" for line in move_lines(updates.moves)) + shown)
+    writes = bool(given.yes) or (bool(updates.moves) and asyncio.run(ask_yes(f"Write {path.name}? [y/N] ")))
     if writes:
-        found.write(LockFile(path))
-    _as_data(given, {"moves": [asdict(one) for one in found.moves], "impact": data, "written": writes})
-    if found.moves and not writes:
+        updates.write(LockFile(path))
+    _as_data(given, {"moves": [asdict(one) for one in updates.moves], "impact": data, "written": writes})
+    if updates.moves and not writes:
         TERMINAL.get().log.write(f"{path.name} was not written: --yes writes it\n")
-    if found.troubles:
-        raise CommandError("\n".join(found.troubles), hint="their revisions are not updated; try again later")
+    if updates.troubles:
+        raise CommandError("\n".join(updates.troubles), hint="their revisions are not updated; try again later")
     return 0
 
 
@@ -361,8 +361,8 @@ def _say_wants(project: Project, names: Sequence[str]) -> None:
         for remote in named(configured(project.config), names):
             if remote.limit is not None:
                 with suppress(StateError):  # it cannot be fetched, which was reported before
-                    found = wants(RemoteSource(remotes, remote), remote.root)
-                    for text in texts(remote.name or remote.address.name, remote.limit, found):
+                    wanted = wants(RemoteSource(remotes, remote), remote.root)
+                    for text in texts(remote.name or remote.address.name, remote.limit, wanted):
                         project.reporter.warning(None, text)
     finally:
         remotes.close()
@@ -373,17 +373,17 @@ def _sources(project: Project) -> list[Source]:
     from pushsalt.formula.sources import RemoteSource, folders
     from pushsalt.git.settings import gitfs_remotes
 
-    found: list[Source] = list(folders(project.config))
+    sources: list[Source] = list(folders(project.config))
     configured = gitfs_remotes(project.config.opts)
     with _view(project, "list formulas") as view:
         remotes = _remotes(project, view)
         remotes.sync(configured)
         for remote in configured:
             try:
-                found.append(RemoteSource(remotes, remote))
+                sources.append(RemoteSource(remotes, remote))
             except StateError as exc:
                 project.reporter.warning(None, exc.message)
-    return found
+    return sources
 
 
 def _named(project: Project, name: str) -> Source:
@@ -391,8 +391,8 @@ def _named(project: Project, name: str) -> Source:
     for source in sources:
         if name in (source.name, source.name.removesuffix("-formula"), source.place):
             return source
-    there = ", ".join(source.name.removesuffix("-formula") for source in sources) or "none"
-    raise UsageError(f"there is no formula {name!r}", hint=f"there are: {there}")
+    names = ", ".join(source.name.removesuffix("-formula") for source in sources) or "none"
+    raise UsageError(f"there is no formula {name!r}", hint=f"there are: {names}")
 
 
 def _yaml(config: Config) -> Path:
@@ -437,13 +437,13 @@ def _as_data(given: Given, data: Any) -> bool:
     return True
 
 
-def _show_moves(given: Given, moves: Iterable[Move], said: str) -> int:
+def _show_moves(given: Given, moves: Iterable[Move], message: str) -> int:
     moves = list(moves)
     if _as_data(given, [asdict(one) for one in moves]):
         return 0
-    lines = [one_line(said)] if said else []
+    lines = [one_line(message)] if message else []
     lines += move_lines(moves)
-    if not moves and not said:
+    if not moves and not message:
         lines.append("everything is up to date")
     TERMINAL.get().stdout.write("".join(f"{line}\n" for line in lines))
     return 0
@@ -474,21 +474,21 @@ def _table(rows: Sequence[Sequence[str]]) -> None:
     TERMINAL.get().stdout.write("".join(f"{line}\n" for line in lines))
 
 
-def _description(found: Formula) -> str:
-    lines = [f"{found.name} {found.version}".rstrip(), f"  {'from':<16}{found.place}"]
-    if found.revision:
-        lines.append(f"  {'commit':<16}{found.revision}")
+def _description(formula: Formula) -> str:
+    lines = [f"{formula.name} {formula.version}".rstrip(), f"  {'from':<16}{formula.place}"]
+    if formula.revision:
+        lines.append(f"  {'commit':<16}{formula.revision}")
     for key in ("summary", "description", "os", "os_family", "minimum_version"):
-        if found.metadata.get(key):
-            lines.append(f"  {key:<16}{found.metadata[key]}")
-    if found.dependencies:
-        lines.append(f"  {'needs':<16}{', '.join(found.dependencies)}")
+        if formula.metadata.get(key):
+            lines.append(f"  {key:<16}{formula.metadata[key]}")
+    if formula.dependencies:
+        lines.append(f"  {'needs':<16}{', '.join(formula.dependencies)}")
     lines += ["", "States:"]
-    width = max(map(len, found.states), default=0)
-    lines += [f"  {sls:<{width}}  {comment}".rstrip() for sls, comment in found.states.items()] or ["  none"]
+    width = max(map(len, formula.states), default=0)
+    lines += [f"  {sls:<{width}}  {comment}".rstrip() for sls, comment in formula.states.items()] or ["  none"]
     lines += ["", "Pillar that it reads:"]
-    width = max(map(len, found.pillar), default=0)
-    lines += [f"  {key:<{width}}  {', '.join(files[:3])}" for key, files in found.pillar.items()] or ["  none"]
-    if found.pillar_example:
-        lines += ["", "pillar.example:", *(f"  {line}" for line in found.pillar_example.rstrip().splitlines())]
+    width = max(map(len, formula.pillar), default=0)
+    lines += [f"  {key:<{width}}  {', '.join(files[:3])}" for key, files in formula.pillar.items()] or ["  none"]
+    if formula.pillar_example:
+        lines += ["", "pillar.example:", *(f"  {line}" for line in formula.pillar_example.rstrip().splitlines())]
     return "".join(f"{escape(line)}\n" for line in lines)

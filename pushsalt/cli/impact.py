@@ -59,11 +59,11 @@ def impact(
     client, _ = open_client(given, TERMINAL.get(), watcher)
     revisions, target = _sorted(client, words or [], bool(given.matcher_flags()))
     ids = None if target is None else set(client.target(given.selection(target)))
-    found = compare(given.settings(), client.project, revisions, ids, watcher)
-    return show(given, client, found, pattern)
+    result = compare(given.settings(), client.project, revisions, ids, watcher)
+    return show(given, client, result, pattern)
 
 
-def show(given: Given, client: Client, found: Impact, pattern: re.Pattern[str] | None) -> int:
+def show(given: Given, client: Client, result: Impact, pattern: re.Pattern[str] | None) -> int:
     """Write an impact; returns the exit code."""
     from pushsalt.cli.answer import write_data
     from pushsalt.display import impact as display
@@ -73,17 +73,17 @@ def show(given: Given, client: Client, found: Impact, pattern: re.Pattern[str] |
     from pushsalt.planning.fingerprints import Fingerprints
 
     out, path = TERMINAL.get().stdout, report_path(given.report)
-    data = Fingerprints(client.redactor()).answer(found.as_data())
+    data = Fingerprints(client.redactor()).answer(result.as_data())
     if given.out == "markdown":
-        out.write(display.markdown(data, found.total), utf8=True)
+        out.write(display.markdown(data, result.total), utf8=True)
     elif given.out in (None, "rich"):
-        out.write(draw(display.lines(data, found.total, Detail(full_diff=True)), TERMINAL.get().color))
+        out.write(draw(display.lines(data, result.total, Detail(full_diff=True)), TERMINAL.get().color))
     else:
         write_data(given, data)
     if path is not None:
         from pushsalt.reports.others import impact_page
 
-        write_page(path, impact_page(data, found.total))
+        write_page(path, impact_page(data, result.total))
     fails = pattern is not None and any(
         pattern.search(row) for id, one in data["ids"].items() for row in lines(id, one)
     )

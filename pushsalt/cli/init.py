@@ -104,10 +104,10 @@ def init(
     names = create(Path(folder))
     steps = [f"cd {one_line(folder)}"] if folder != "." else []
     steps += ["pushsalt run '*' test.ping", "pushsalt apply '*' --test", "pushsalt apply '*'"]
-    made = "".join(f"  {name}\n" for name in names)
+    listed = "".join(f"  {name}\n" for name in names)
     where = "this folder" if folder == "." else one_line(folder)
     TERMINAL.get().stdout.write(
-        f"Created in {where}:\n{made}\nNext:\n"
+        f"Created in {where}:\n{listed}\nNext:\n"
         + "".join(f"  {step}\n" for step in steps)
         + "\nThen add your machines to inventory.yaml.\n"
     )
@@ -119,15 +119,15 @@ def create(folder: Path) -> list[str]:
 
     Raises CommandError if a file exists (then nothing was written), or cannot be written.
     """
-    there = [name for name in FILES if os.path.lexists(folder / name)]
-    if there not in ([], [KEPT]):
+    existing = [name for name in FILES if os.path.lexists(folder / name)]
+    if existing not in ([], [KEPT]):
         raise CommandError(
-            f"{folder} has {there[0]}{f' and {len(there) - 1} more' if len(there) > 1 else ''} already",
+            f"{folder} has {existing[0]}{f' and {len(existing) - 1} more' if len(existing) > 1 else ''} already",
             hint="nothing was written; choose another folder: pushsalt init DIR",
         )
-    made = [name for name in FILES if name not in there]
+    created = [name for name in FILES if name not in existing]
     try:
-        for name in made:
+        for name in created:
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
             # Other users must not be able to write: such a project is not trusted.
@@ -137,4 +137,4 @@ def create(folder: Path) -> list[str]:
     except OSError as exc:
         message = f"{exc.filename or folder}: {exc.strerror}"
         raise CommandError(message, hint="choose a folder that you can write to") from None
-    return made
+    return created

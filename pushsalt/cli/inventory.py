@@ -54,10 +54,10 @@ def list_(
     """List ids with their addresses, groups and jump hosts."""
     project = _project(given)
     ids = _selected(given, project, expr)
-    found = {id: project.inventory.targets[id] for id in ids}
-    if write_data(given, {id: _brief(target) for id, target in found.items()}):
+    targets = {id: project.inventory.targets[id] for id in ids}
+    if write_data(given, {id: _brief(target) for id, target in targets.items()}):
         return 0
-    rows = [(id, target.transport, _address(target), ", ".join(target.groups)) for id, target in found.items()]
+    rows = [(id, target.transport, _address(target), ", ".join(target.groups)) for id, target in targets.items()]
     _table([("ID", "TRANSPORT", "ADDRESS", "GROUPS"), *rows])
     return 0
 
@@ -119,12 +119,12 @@ def check(given: Given) -> int:
     project = _project(given)
     project.need_inventory()
     inventory = project.read_inventory()
-    found = list(dict.fromkeys([*inventory.warnings, *_troubles(inventory)]))
-    if not write_data(given, {"ids": len(inventory.ids), "warnings": found}):
-        lines = [f"{one_line(text)}\n" for text in found]
-        lines.append(f"{len(inventory.ids)} ids, {len(found)} warning{'s' * (len(found) != 1)}\n")
+    problems = list(dict.fromkeys([*inventory.warnings, *_troubles(inventory)]))
+    if not write_data(given, {"ids": len(inventory.ids), "warnings": problems}):
+        lines = [f"{one_line(text)}\n" for text in problems]
+        lines.append(f"{len(inventory.ids)} ids, {len(problems)} warning{'s' * (len(problems) != 1)}\n")
         TERMINAL.get().stdout.write("".join(lines))
-    return EXIT_FAILED if found else 0
+    return EXIT_FAILED if problems else 0
 
 
 def _troubles(inventory: Inventory) -> Iterator[str]:
@@ -158,8 +158,8 @@ def _selected(given: Given, project: Project, expr: str | None) -> list[str]:
     from pushsalt.targeting import key_of
 
     chosen = given.selection(expr or "*")
-    found = project.select(chosen.expr, chosen.tgt_type, chosen.delimiter, chosen.exclude, chosen.limit)
-    return [id for id in (key_of(name) or name for name in found) if id in project.inventory.targets]
+    ids = project.select(chosen.expr, chosen.tgt_type, chosen.delimiter, chosen.exclude, chosen.limit)
+    return [id for id in (key_of(name) or name for name in ids) if id in project.inventory.targets]
 
 
 def _address(target: Target) -> str:

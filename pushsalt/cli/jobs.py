@@ -112,8 +112,8 @@ def show(given: Given, jid: Annotated[str, _JID]) -> int:
     client = _client(given)
     job = recorded(client, jid)
     page = report_path(given.report)
-    found = client.jobs.returns(job)
-    returns = _wanted(given, client, job, found)
+    by_id = client.jobs.returns(job)
+    returns = _wanted(given, client, job, by_id)
     steps = client.jobs.parts(job, "job") if job.detail.get("kind") == "orchestrate" else None
     if page is not None:
         from pushsalt.reports.others import job_page
@@ -125,7 +125,7 @@ def show(given: Given, jid: Annotated[str, _JID]) -> int:
         write_data(given, [data] if given.out == "ndjson" else data)
         return 0
     if given.out in (None, "rich"):
-        TERMINAL.get().stdout.write(_escaped([*_head(job, found), *_steps(steps or {})]))
+        TERMINAL.get().stdout.write(_escaped([*_head(job, by_id), *_steps(steps or {})]))
     if returns:
         test = bool(job.detail.get("options", {}).get("test"))
         Returns(client, given, TERMINAL.get(), test=test).write(returns, job.elapsed)
@@ -143,8 +143,8 @@ def diff(
     from pushsalt.jobs.difference import difference, lines
 
     kept = _client(given).jobs
-    found = difference(*(kept.returns(kept.get(word)) for word in (first, second)))
-    write(given, found, lines(found) or ["no difference"])
+    differences = difference(*(kept.returns(kept.get(word)) for word in (first, second)))
+    write(given, differences, lines(differences) or ["no difference"])
     return 0
 
 
@@ -176,8 +176,8 @@ def export(
     from pushsalt.outputters.json import dumps
 
     kept = _client(given).jobs
-    found = [kept.get(jid) for jid in jids]
-    for job in found:
+    jobs = [kept.get(jid) for jid in jids]
+    for job in jobs:
         TERMINAL.get().stdout.write(dumps(_plain(document(job, kept.returns(job)))) + "\n", utf8=True)
     return 0
 
@@ -196,10 +196,10 @@ def prune(given: Given) -> int:
     number = None if given.keep is None else _number("--keep", given.keep, zero=True)
     client = _client(given)
     if seconds is None and number is None:
-        gone = client.jobs.prune(bounds_of(client.project.config.opts))
+        removed = client.jobs.prune(bounds_of(client.project.config.opts))
     else:
-        gone = client.jobs.prune_beyond(seconds=seconds, number=number)
-    write(given, gone, [f"{len(gone)} jobs removed"])
+        removed = client.jobs.prune_beyond(seconds=seconds, number=number)
+    write(given, removed, [f"{len(removed)} jobs removed"])
     return 0
 
 

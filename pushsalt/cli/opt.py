@@ -67,7 +67,7 @@ def rows(panel: str, *options: Opt) -> tuple[Opt, ...]:
     return tuple(replace(row, panel=panel) for row in options)
 
 
-def whole(flag: str, text: str | None) -> int | None:
+def positive(flag: str, text: str | None) -> int | None:
     """A whole number above 0. Raises UsageError."""
     if text is None:
         return None
@@ -89,6 +89,6 @@ def seconds(flag: str, text: str | None, *, zero: bool = False) -> float | None:
     except ValueError:
         value = -1.0
     if not (0 < value < 1e9 or (zero and value == 0)):
-        said = f"{flag}: {text!r} is not a number of seconds{'' if zero else ' above 0'}"
-        raise UsageError(said, hint=words.other_meaning(flag))
+        message = f"{flag}: {text!r} is not a number of seconds{'' if zero else ' above 0'}"
+        raise UsageError(message, hint=words.other_meaning(flag))
     return value

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from pushsalt.cli import words
-from pushsalt.cli.opt import Opt, seconds, whole
+from pushsalt.cli.opt import Opt, positive, seconds
 from pushsalt.cli.opt import rows as _rows
 from pushsalt.cli.planoptions import BACKUPS, DETAILED
 from pushsalt.cli.reports import REPORTS
@@ -342,8 +342,8 @@ class Given:
             tgt_type=chosen[0].name if chosen else "glob",
             delimiter=self.delimiter or ":",
             exclude=tuple(self.exclude or ()),
-            limit=whole("--limit", self.limit),
-            subset=whole("--subset", self.subset),
+            limit=positive("--limit", self.limit),
+            subset=positive("--subset", self.subset),
             refresh=bool(self.refresh),
         )
 
@@ -361,7 +361,7 @@ class Given:
             pillar=self.pillar_over,
             saltenv=self.saltenv,
             pillarenv=self.pillarenv,
-            concurrency=whole("--concurrency", self.concurrency),
+            concurrency=positive("--concurrency", self.concurrency),
             timeout=seconds("--timeout", self.timeout),
             wait_lock=seconds("--wait-lock", self.wait_lock, zero=True) or 0.0,
             accept_new_host_keys=bool(self.accept_new_host_keys),

@@ -25,17 +25,17 @@ _MOST: Final = 300
 
 def own_values(project: Project, id: str) -> dict[str, str]:
     """value -> its description, that of the first grain with this value."""
-    found: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
 
     def add(value: Any, name: str) -> None:
-        if isinstance(value, str) and len(value) >= _SHORTEST and not value.isdigit() and len(found) < _MOST:
-            found.setdefault(value, name)
+        if isinstance(value, str) and len(value) >= _SHORTEST and not value.isdigit() and len(descriptions) < _MOST:
+            descriptions.setdefault(value, name)
 
     add(id, "id")
     try:
         target = project.target(id)
     except PushsaltError:
-        return found
+        return descriptions
     add(target.id, "id")
     add(target.host, "address")
     grains = {**(project.grains_of(target).get(target.key) or {}), **target.grains}
@@ -44,4 +44,4 @@ def own_values(project: Project, id: str) -> dict[str, str]:
         for value in values if isinstance(values, list) else [values]:
             if value not in ("127.0.0.1", "::1", "localhost"):
                 add(value, name)
-    return found
+    return descriptions

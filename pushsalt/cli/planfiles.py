@@ -86,7 +86,7 @@ def _identities(client: Client) -> list[str]:
     if not files:
         hint = "set age_identity: /path/to/keys.txt in the configuration"
         raise UsageError("the plan is sealed to an age recipient, and no age identity is configured", hint=hint)
-    found: list[str] = []
+    identities: list[str] = []
     for file in files:
         try:
             rows = [row.strip() for row in regular.read_text(file).splitlines()]
@@ -94,16 +94,16 @@ def _identities(client: Client) -> list[str]:
             raise UsageError(
                 f"the age identity {file} cannot be read: {exc}", hint="see the option age_identity"
             ) from None
-        found += [row for row in rows if row.startswith("AGE-SECRET-KEY-")]
-    return found
+        identities += [row for row in rows if row.startswith("AGE-SECRET-KEY-")]
+    return identities
 
 
 def _state(config: Config) -> dict[str, Any]:
     """``revision`` of the project and ``lock``, the digest of the lock file, both empty if there is none; ``dirty``."""
     from pushsalt.run.projectstate import lock_digest, revision_of
 
-    found = revision_of(config.path.parent if config.path else Path.cwd()) or {}
-    return {"revision": found.get("revision", ""), "dirty": bool(found.get("dirty")), "lock": lock_digest(config)}
+    revision = revision_of(config.path.parent if config.path else Path.cwd()) or {}
+    return {"revision": revision.get("revision", ""), "dirty": bool(revision.get("dirty")), "lock": lock_digest(config)}
 
 
 def check(client: Client, plan: PlanFile, max_age: float | None) -> None:
@@ -127,10 +127,10 @@ def seconds(text: str | None) -> float | None:
     """``90``, ``90s``, ``30m``, ``2h``, ``7d``. Raises UsageError."""
     if text is None:
         return None
-    found = re.fullmatch(r"\s*(\d{1,9})\s*([smhd]?)\s*", text)
-    if not found:
+    match = re.fullmatch(r"\s*(\d{1,9})\s*([smhd]?)\s*", text)
+    if not match:
         raise UsageError(f"--max-age: {text!r} is not a duration", hint="for example --max-age 2h, 30m or 7d")
-    return float(int(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2]])
+    return float(int(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[match[2]])
 
 
 def apply(given: Given, path: str, sls: Sequence[str]) -> int:
@@ -138,10 +138,14 @@ def apply(given: Given, path: str, sls: Sequence[str]) -> int:
     from pushsalt.cli.job import run_job
     from pushsalt.cli.stdio import TERMINAL
 
-    said: list[tuple[Any, str]] = [(list(sls), "SLS names"), (given.test, "--test"), (given.pillar_data, "--pillar")]
-    said += [(given.saltenv, "--saltenv"), (given.pillarenv, "--pillarenv"), (given.matcher_flags(), "a matcher")]
-    said += [(given.exclude, "--exclude"), (given.limit, "--limit")]
-    for value, words in said:
+    conflicts: list[tuple[Any, str]] = [
+        (list(sls), "SLS names"),
+        (given.test, "--test"),
+        (given.pillar_data, "--pillar"),
+    ]
+    conflicts += [(given.saltenv, "--saltenv"), (given.pillarenv, "--pillarenv"), (given.matcher_flags(), "a matcher")]
+    conflicts += [(given.exclude, "--exclude"), (given.limit, "--limit")]
+    for value, words in conflicts:
         if value:
             raise UsageError(
                 f"{words} cannot be used with a plan: {path} sets this", hint="make a new plan with this option"

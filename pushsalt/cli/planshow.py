@@ -55,7 +55,7 @@ def diff(given: Given, words: Sequence[str]) -> int:
 
 def compared(old: PlanFile, new: PlanFile) -> dict[str, Any]:
     """id -> ``added`` and ``removed`` tags, ``changed``: tag -> {key: [old, new]}; only ids with a difference."""
-    found = {}
+    differences = {}
     for id in {**old.targets, **new.targets}:
         sides = [_states(plan, id) for plan in (old, new)]
         added = [tag for tag in sides[1] if tag not in sides[0]]
@@ -64,8 +64,8 @@ def compared(old: PlanFile, new: PlanFile) -> dict[str, Any]:
             tag: pairs for tag, state in sides[0].items() if tag in sides[1] and (pairs := _pairs(state, sides[1][tag]))
         }
         if added or removed or changed:
-            found[id] = {"added": added, "removed": removed, "changed": changed}
-    return found
+            differences[id] = {"added": added, "removed": removed, "changed": changed}
+    return differences
 
 
 def _states(plan: PlanFile, id: str) -> dict[str, Mapping[str, Any]]:
@@ -86,10 +86,10 @@ def _opened(given: Given, words: Sequence[str]) -> tuple[Client, list[PlanFile]]
 
 def _about(plan: PlanFile) -> str:
     """A description of a plan: its command, time and revision."""
-    made = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(plan.made["created"]))
+    created = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(plan.made["created"]))
     commit = f", revision {plan.made['revision'][:12]}" if plan.made["revision"] else ""
     commit += " with uncommitted changes" if commit and plan.made.get("dirty") else ""
-    return f"{' '.join(plan.made['words'])}, made {made} ({age_text(plan.age)} ago){commit}"
+    return f"{' '.join(plan.made['words'])}, made {created} ({age_text(plan.age)} ago){commit}"
 
 
 def _shape(ret: Any) -> Any:
@@ -107,7 +107,7 @@ def _write(given: Given, client: Client, data: Mapping[str, Any], returns: Mappi
     from pushsalt.cli.returns import outputter_named
 
     terminal = TERMINAL.get()
-    made = outputters.pieces(
+    output = outputters.pieces(
         outputter_named(given.out, client),
         data,
         returns=returns,
@@ -118,5 +118,5 @@ def _write(given: Given, client: Client, data: Mapping[str, Any], returns: Mappi
         opts=client.project.config.opts,
         state_output="",
     )
-    for piece in made:
+    for piece in output:
         terminal.stdout.write(piece, utf8=given.out not in (None, "rich"))

@@ -50,10 +50,10 @@ def _read(words: list[str]) -> dict[str, str] | None:
         if word == "--failed" and options is not _GLOBAL:
             given["failed"] = "yes"
         elif flag in options and (has_value or flag.startswith("--") or word == flag):
-            found = value if has_value else next(rest, "-")
-            if found.startswith("-") or not found:
+            raw = value if has_value else next(rest, "-")
+            if raw.startswith("-") or not raw:
                 return None
-            given[options[flag]] = found
+            given[options[flag]] = raw
         elif word != "--no-color":
             return None
     return given if command == ["jobs", "list"] else None
@@ -74,9 +74,9 @@ def _jobs(given: Mapping[str, str], *, as_json: bool) -> str | None:
     folder = given.get("cache_dir") or os.environ.get("PUSHSALT_CACHE")
     path = Path(folder).expanduser() if folder else _cache_dir(given.get("config") or os.environ.get("PUSHSALT_CONFIG"))
     connection = database.open_to_read(database.path_of(path))
-    found: list[listing.Row] = []
+    rows: list[listing.Row] = []
     if connection is not None:
-        found = listing.rows(
+        rows = listing.rows(
             connection,
             limit=None if limit is None else int(limit),
             since=since,
@@ -86,8 +86,8 @@ def _jobs(given: Mapping[str, str], *, as_json: bool) -> str | None:
         )
         connection.close()
     if as_json:
-        return listing.as_json(found) + "\n"
-    lines = listing.lines(found)
+        return listing.as_json(rows) + "\n"
+    lines = listing.lines(rows)
     if not all(line.isascii() and line.isprintable() for line in lines):
         return None
     return "".join([f"{line}\n" for line in lines])

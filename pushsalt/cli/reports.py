@@ -36,10 +36,10 @@ REPORT = REPORTS[2:]
 
 def reports(values: Mapping[str, Any]) -> list[JobObserver]:
     """The reports that these options request. Raises UsageError for files that cannot be written."""
-    found: list[JobObserver] = []
+    observers: list[JobObserver] = []
     paths = {opt.flags[0]: Path(values[opt.name]) for opt in REPORTS if values.get(opt.name) is not None}
     if not paths:
-        return found
+        return observers
     from pushsalt.reports.files import check_place
 
     for flag, path in paths.items():
@@ -51,17 +51,17 @@ def reports(values: Mapping[str, Any]) -> list[JobObserver]:
     if "--junit" in paths:
         from pushsalt.reports.junit import JUnit
 
-        found.append(JUnit(paths["--junit"]))
+        observers.append(JUnit(paths["--junit"]))
     if "--summary" in paths:
         from pushsalt.reports.summary import Summary
 
         step = os.environ.get("GITHUB_STEP_SUMMARY")
-        found.append(Summary(paths["--summary"], Path(step) if step else None))
+        observers.append(Summary(paths["--summary"], Path(step) if step else None))
     if "--report" in paths:
         from pushsalt.reports.html import Report
 
-        found.append(Report(paths["--report"]))
-    return found
+        observers.append(Report(paths["--report"]))
+    return observers
 
 
 def report_path(given: str | None) -> Path | None:

@@ -55,16 +55,16 @@ def list_(
     project = _project(given)
     now = time.time()
     targets = project.inventory.targets
-    found = _all(project, type)
-    written = {manager: project.managed.bank.written(manager) for manager in set(found.values())}
+    resources = _all(project, type)
+    written = {manager: project.managed.bank.written(manager) for manager in set(resources.values())}
     data: dict[str, dict[str, Any]] = {}
-    for key, manager in found.items():
+    for key, manager in resources.items():
         kind, _, id = key.partition(":")
         seen = written[manager]
         data[key] = {"type": kind, "id": id, "manager": manager, "age": None if seen is None else int(now - seen)}
     if type is not None and not data:
-        there = ", ".join(project.managed.types()) or "none"
-        raise UsageError(f"no cached resource has the type {type!r}", hint=f"types with cached resources: {there}")
+        names = ", ".join(project.managed.types()) or "none"
+        raise UsageError(f"no cached resource has the type {type!r}", hint=f"types with cached resources: {names}")
     if not data and targets and given.out in (None, "rich"):
         TERMINAL.get().stdout.write("no resources are cached: pushsalt resource refresh TARGET discovers them\n")
         return 0
@@ -101,11 +101,11 @@ def show_grains(
     """Show the cached grains of one resource."""
     project = _project(given)
     key = name if id is None else f"{name}:{id}"
-    found = _all(project, None)
-    if key not in found:
+    resources = _all(project, None)
+    if key not in resources:
         from pushsalt.nearest import nearest
 
-        near = nearest(key, list(found))
+        near = nearest(key, list(resources))
         raise UsageError(
             f"there is no resource {key!r}",
             hint=f"nearest: {', '.join(near)}" if near else "pushsalt resource list shows the cached resources",
@@ -113,7 +113,7 @@ def show_grains(
     grains = project.resource_grains.get(key)
     if not isinstance(grains, dict):
         raise UsageError(
-            f"there are no cached grains of {key}", hint=f"pushsalt resource refresh {found[key]} collects it"
+            f"there are no cached grains of {key}", hint=f"pushsalt resource refresh {resources[key]} collects it"
         )
     shown = project.redactor.data(grains)
     write(given, shown, [f"{name}: {json.dumps(value, default=str)}" for name, value in sorted(shown.items())])
@@ -146,8 +146,8 @@ def refresh(
 
 def _managers(client: Client, selection: Selection) -> Selection:
     """The selected inventory ids, and the managers of the selected resources."""
-    found = map(client.project.target, client.target(selection))
-    ids = dict.fromkeys(target.manager or target.id for target in found)
+    managers = map(client.project.target, client.target(selection))
+    ids = dict.fromkeys(target.manager or target.id for target in managers)
     return replace(selection, expr=",".join(ids), tgt_type="list", exclude=(), limit=None)
 
 
@@ -160,8 +160,8 @@ def _project(given: Given) -> Project:
 
 def _all(project: Project, type: str | None) -> dict[str, str]:
     targets = project.inventory.targets
-    found = project.managed.all(targets) if type is None else project.managed.of_type(type, targets)
-    return dict(sorted(found.items()))
+    resources = project.managed.all(targets) if type is None else project.managed.of_type(type, targets)
+    return dict(sorted(resources.items()))
 
 
 def _table(rows: list[tuple[str, ...]]) -> list[str]:

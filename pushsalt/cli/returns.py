@@ -136,13 +136,13 @@ def outputter_named(name: str | None, client: Client) -> outputters.Outputter:
 
 def _explain(results: dict[str, TargetReturn]) -> None:
     """Write places and hints of errors, which formats for programs leave out. Equal errors of targets share a line."""
-    said: dict[str, list[str]] = {}
+    ids_of: dict[str, list[str]] = {}
     for result in results.values():
         for text in result.ret if result.shape == "errors" else ():
             explanation = getattr(text, "explanation", text)
             if explanation != text:
-                said.setdefault(explanation, []).append(result.id)
-    for explanation, ids in said.items():
+                ids_of.setdefault(explanation, []).append(result.id)
+    for explanation, ids in ids_of.items():
         more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
         log.error("%s%s: %s", ", ".join(ids[:3]), more, explanation)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pushsalt.cli.opt import Opt, rows, seconds, whole
+from pushsalt.cli.opt import Opt, positive, rows, seconds
 
 #: Options of all commands that run jobs.
 BATCH = rows(
@@ -65,7 +65,7 @@ def rollout_options(values: Mapping[str, Any]) -> dict[str, Any]:
 
     converted: dict[str, Callable[[Any], Any]] = {
         "batch_wait": lambda text: seconds("--batch-wait", text, zero=True),
-        "batch_safe_limit": lambda text: whole("--batch-safe-limit", text),
+        "batch_safe_limit": lambda text: positive("--batch-safe-limit", text),
         "batch_check_timeout": lambda text: seconds("--batch-check-timeout", text),
         "batch_by": lambda texts: tuple(part.strip() for text in texts for part in text.split(",")),
     }

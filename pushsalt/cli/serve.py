@@ -54,11 +54,11 @@ async def _serve(given: Given) -> int:
     given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
     client, level = open_client(given, TERMINAL.get(), Watcher())
     config = client.project.config
-    known, wanted = accounts.load(config), settings.load(config, given.listen)
+    users, wanted = accounts.load(config), settings.load(config, given.listen)
     secrets = (str(config.opts["sharedsecret"] or ""), *wanted.secrets.values())
     client.redactor().add_secrets(*filter(None, secrets))
     tokens = Tokens(config.cache_dir)
-    service = Service(client, given.job(level), wanted, known, tokens, open_journal(client.project))
+    service = Service(client, given.job(level), wanted, users, tokens, open_journal(client.project))
     stopped = asyncio.Event()
     heed(stopped)
     await server.serve(service, stopped, lambda url: TERMINAL.get().stdout.write(f"serving at {url}\n"))

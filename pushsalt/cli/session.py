@@ -44,10 +44,10 @@ def start(given: Given, target: Annotated[str | None, _TARGET] = None) -> int:
 
     client, _ = open_client(given, TERMINAL.get(), Watcher())
     config = client.project.config
-    seconds = sessions.wanted(given, config) or sessions.DEFAULT
+    seconds = sessions.configured_seconds(given, config) or sessions.DEFAULT
     where = sessions.Place(config)
     if where.info() is None:
-        sessions.keeper(where, seconds, there=False)
+        sessions.keeper(where, seconds, running=False)
         sessions.start(where, seconds)
     info = where.info()
     if info is None:
@@ -76,22 +76,22 @@ def start(given: Given, target: Annotated[str | None, _TARGET] = None) -> int:
 @takes(OUTPUT, GLOBAL)
 def list_(given: Given) -> int:
     """List brokers, their connections, and the beacons that are evaluated."""
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     lines: list[str] = []
     for path in sorted(_folder().glob("*.json")):
         info = sessions.read_info(path)
-        said = sessions.ask(str(path.with_suffix(".keep")), b"?") if info is not None else None
-        if info is None or said is None:
+        reply = sessions.ask(str(path.with_suffix(".keep")), b"?") if info is not None else None
+        if info is None or reply is None:
             continue
-        rows = sorted(said["targets"], key=lambda row: str(row["id"]))
-        found.append({**info, "used": said["used"], "targets": rows})
+        rows = sorted(reply["targets"], key=lambda row: str(row["id"]))
+        entries.append({**info, "used": reply["used"], "targets": rows})
         what = ", ".join(info["inventories"]) or "no inventory"
         since = time.strftime("%H:%M", time.localtime(info["since"]))
         lines.append(f"broker {info['pid']} since {since}: {info['config'] or 'no configuration'}, {what}")
         lines += [_line(row) for row in rows]
-        if said["used"]:
-            lines.append(f"  {said['used']} in use")
-    write(given, found, lines or ["no session"])
+        if reply["used"]:
+            lines.append(f"  {reply['used']} in use")
+    write(given, entries, lines or ["no session"])
     return 0
 
 
@@ -115,9 +115,9 @@ def stop(given: Given, target: Annotated[str | None, _TARGET] = None) -> int:
     client, _ = open_client(given, TERMINAL.get(), Watcher())
     ids = None if target is None else client.target(given.selection(target))
     where = sessions.Place(client.project.config)
-    said = sessions.ask(where.path("keep"), b"q", ids=ids)
-    closed = [] if said is None else sorted(str(row["id"]) for row in said["targets"])
-    line = "no session" if said is None else f"closed: {', '.join(closed) or 'no connections'}"
+    reply = sessions.ask(where.path("keep"), b"q", ids=ids)
+    closed = [] if reply is None else sorted(str(row["id"]) for row in reply["targets"])
+    line = "no session" if reply is None else f"closed: {', '.join(closed) or 'no connections'}"
     write(given, closed, [line])
     return 0
 

@@ -58,20 +58,20 @@ def spoken(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{max(0.0, seconds):.0f} s"
 
 
-def wanted(given: Given, config: Config) -> float | None:
+def configured_seconds(given: Given, config: Config) -> float | None:
     """Seconds of the session that the command line or the configuration sets; None if neither does."""
     hint = "for example 10m, 1h or 0"
     if given.session is not None:
-        found = seconds_of(given.session)
-        if found is None:
+        seconds = seconds_of(given.session)
+        if seconds is None:
             raise UsageError(f"--session: {given.session!r} is not a duration", hint=hint)
-        return found
+        return seconds
     if "session" not in config.given:
         return None
-    found = seconds_of(str(config.opts["session"]))
-    if found is None:
+    seconds = seconds_of(str(config.opts["session"]))
+    if seconds is None:
         raise ConfigError(f"`session`: {config.opts['session']!r} is not a duration", hint=hint)
-    return found
+    return seconds
 
 
 class Place:
@@ -104,16 +104,16 @@ class Place:
 def read_info(path: Path) -> dict[str, Any] | None:
     """The data that a broker has written about itself."""
     try:
-        found = json.loads(path.read_text())
-        os.kill(int(found["pid"]), 0)
+        info = json.loads(path.read_text())
+        os.kill(int(info["pid"]), 0)
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return found if isinstance(found, dict) else None
+    return info if isinstance(info, dict) else None
 
 
 def begin(given: Given, project: Project) -> None:
     """Let the command use a kept session, if there is one or one is requested. Raises UsageError, ConfigError."""
-    seconds = wanted(given, project.config)
+    seconds = configured_seconds(given, project.config)
     where = Place(project.config)
     info = where.info()
     if seconds is None and info is not None:
@@ -123,12 +123,12 @@ def begin(given: Given, project: Project) -> None:
             where.link.unlink(missing_ok=True)
         return
     try:
-        project.keeper = keeper(where, seconds, there=info is not None, beacons=partial(start_beacons, where, given))
+        project.keeper = keeper(where, seconds, running=info is not None, beacons=partial(start_beacons, where, given))
     except PushsaltError as exc:
         log.warning("the session is not kept: %s; %s", exc.message, exc.hint)
 
 
-def keeper(where: Place, seconds: float, *, there: bool, beacons: Callable[[], None] | None = None) -> Keeper:
+def keeper(where: Place, seconds: float, *, running: bool, beacons: Callable[[], None] | None = None) -> Keeper:
     """The keeper of a session; its broker is started if there is none. Raises UsageError.
 
     ``beacons``: starts the process that evaluates beacons.
@@ -139,7 +139,7 @@ def keeper(where: Place, seconds: float, *, there: bool, beacons: Callable[[], N
         raise UsageError(
             f"{where.folder} is too long for a socket", hint="set XDG_RUNTIME_DIR to a shorter private folder"
         )
-    if there:
+    if running:
         _link(where)
         return Keeper(where.path("keep"), seconds, beacons=beacons)
     try:
@@ -222,7 +222,7 @@ def ask(path: str, kind: bytes, **values: Any) -> dict[str, Any] | None:
         return None
     try:
         sock.settimeout(ANSWER)
-        sock.sendall(lease.said(kind, **values))
+        sock.sendall(lease.message(kind, **values))
         data = b""
         while len(data) < lease.HEAD or len(data) < lease.HEAD + int.from_bytes(data[5:9], "big"):
             piece = sock.recv(65536)

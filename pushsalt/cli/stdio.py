@@ -48,12 +48,12 @@ class Stdout:
 
         Does nothing if a caller in the same process has replaced stdout.
         """
-        found = sys.__stdout__
-        if self.trouble or self._own is not None or found is None or sys.stdout is not found or found.fileno() != 1:
+        stream = sys.__stdout__
+        if self.trouble or self._own is not None or stream is None or sys.stdout is not stream or stream.fileno() != 1:
             return
         try:
-            found.flush()
-            self._own = open(os.dup(1), "w", encoding=found.encoding, errors=found.errors, closefd=False)  # noqa: SIM115
+            stream.flush()
+            self._own = open(os.dup(1), "w", encoding=stream.encoding, errors=stream.errors, closefd=False)  # noqa: SIM115
             os.dup2(2, 1)
         except OSError as exc:
             self.failed(exc)

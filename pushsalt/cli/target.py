@@ -75,11 +75,11 @@ def target(
         say_not_refreshed(client.refresh(selection))
     text = given.out in (None, "rich")
     if given.explain is not None:
-        found = client.explain(selection, [given.explain] if given.explain else client.target(selection))
+        explained = client.explain(selection, [given.explain] if given.explain else client.target(selection))
         if text:
-            terminal.stdout.write("".join(f"{one_line(line)}\n" for line in _lines(found)))
+            terminal.stdout.write("".join(f"{one_line(line)}\n" for line in _lines(explained)))
             return 0
-        data: Any = found
+        data: Any = explained
     else:
         ids = client.target(selection)
         if text:
@@ -97,13 +97,13 @@ def _one_a_line(ids: list[str]) -> str:
     return "".join(f"{one_line(id)}\n" for id in ids)
 
 
-def _lines(found: dict[str, dict[str, Any]]) -> list[str]:
+def _lines(explained: dict[str, dict[str, Any]]) -> list[str]:
     import json
 
     from pushsalt.ages import age_text
 
     lines = []
-    for id, why in found.items():
+    for id, why in explained.items():
         lines.append(f"{id}: {'matches' if why['matches'] else 'does not match'}")
         width = max((len(row["term"]) for row in why["terms"]), default=0)
         for row in why["terms"]:

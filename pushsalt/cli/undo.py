@@ -121,13 +121,13 @@ class Undoing:
         work.run(lambda: client.stream_run(selection, FUNCTION, [self._job.jid], kwargs, self._options))
         client.keeps_jobs = keeps
         self.code = max(self.code, work.exit_code)
-        found: dict[str, Any] = {}
+        steps: dict[str, Any] = {}
         for id, result in work.results.items():
             ret = result.ret
             if test and isinstance(ret, dict) and isinstance(ret.get("key"), str):
                 self._keys.append(ret["key"])
-            found[id] = ret if result.shape == "error" else undo_of(self._returns[id].ret, ret)
-        return {id: found[id] for id in ids if id in found}
+            steps[id] = ret if result.shape == "error" else undo_of(self._returns[id].ret, ret)
+        return {id: steps[id] for id in ids if id in steps}
 
     def _hidden(self, data: Mapping[str, Any]) -> Any:
         for id in data:

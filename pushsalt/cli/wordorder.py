@@ -137,9 +137,9 @@ def _flags_in(word: str, value_flags: Collection[str]) -> list[str]:
     """The options in a word: ``-vG`` has two, ``--out=json`` one."""
     if word.startswith("--"):
         return [word.partition("=")[0]]
-    found = []
+    flags = []
     for letter in word[1:]:
-        found.append(f"-{letter}")
-        if found[-1] in value_flags:
+        flags.append(f"-{letter}")
+        if flags[-1] in value_flags:
             break
-    return found
+    return flags

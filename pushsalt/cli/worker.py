@@ -11,7 +11,7 @@ import typer
 
 from pushsalt.cli.answer import write
 from pushsalt.cli.app import Actions, Command
-from pushsalt.cli.opt import Opt, whole
+from pushsalt.cli.opt import Opt, positive
 from pushsalt.cli.options import GLOBAL, LIMITS, OUTPUT, Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.cli.twosignals import heed
@@ -72,15 +72,15 @@ async def _work(given: Given) -> int:
     configured_log(given, TERMINAL.get())
     need_extra()
     folder = Path(given.keys) if given.keys else keys.worker_folder(given.site or names.DEFAULT_SITE)
-    found = keys.load_worker(folder) if folder is not None else None
-    site = names.check_site(given.site or (found.site if found is not None else names.DEFAULT_SITE))
-    if found is not None and found.site != site:
-        raise UsageError(f"{folder} has the keys of the site {found.site}, not of {site}", "name its folder by --keys")
+    loaded = keys.load_worker(folder) if folder is not None else None
+    site = names.check_site(given.site or (loaded.site if loaded is not None else names.DEFAULT_SITE))
+    if loaded is not None and loaded.site != site:
+        raise UsageError(f"{folder} has the keys of the site {loaded.site}, not of {site}", "name its folder by --keys")
     config = _config(given)
-    url = str(given.workers or (found.url if found is not None else None) or config.opts["workers"] or "")
+    url = str(given.workers or (loaded.url if loaded is not None else None) or config.opts["workers"] or "")
     if not url:
         raise UsageError("worker needs the URL of a NATS server", "--workers URL, or `workers:` in the configuration")
-    width = whole("--concurrency", given.concurrency) or DEFAULT_CONCURRENCY
+    width = positive("--concurrency", given.concurrency) or DEFAULT_CONCURRENCY
     one = Worker(site, url, config.cache_dir / "worker" / site, folder=folder, width=width)
     stopped = asyncio.Event()
     heed(stopped)
@@ -123,11 +123,11 @@ async def _status(given: Given) -> dict[str, Any]:
     url = str(client.project.config.opts["workers"] or "")
     if not url:
         raise UsageError("there is no NATS server", "--workers URL, or `workers:` in the configuration")
-    made = await connection.connect(url, parties.keys_folder(client.project))
+    server = await connection.connect(url, parties.keys_folder(client.project))
     try:
-        return {"sites": await state.sites(made)}
+        return {"sites": await state.sites(server)}
     finally:
-        await made.close()
+        await server.close()
 
 
 register(app)

@@ -50,21 +50,21 @@ def init(
     config = _config(given)
     url = str(config.opts.get("workers") or "") or None
     place = Path(folder) if folder else Path(f"worker-{site}")
-    made = setup.init(site, place, config.project, url, renew=bool(given.renew))
-    lines = [f"Made {made.folder}: private keys and credentials of the workers of {site}. Copy it to their machines."]
-    if made.told is not None:
-        lines.append(f"Made {made.told}: its public keys, for the controllers of this project. Commit it.")
+    result = setup.init(site, place, config.project, url, renew=bool(given.renew))
+    lines = [f"Made {result.folder}: private keys and credentials of the workers of {site}. Copy it to their machines."]
+    if result.told is not None:
+        lines.append(f"Made {result.told}: its public keys, for the controllers of this project. Commit it.")
     lines += [
-        f"The NATS server: nats-server -c {made.server}",
-        f"A worker: pushsalt worker --site {site} --keys {made.folder} --workers URL",
+        f"The NATS server: nats-server -c {result.server}",
+        f"A worker: pushsalt worker --site {site} --keys {result.folder} --workers URL",
     ]
     if given.renew:
         lines.append("The former keys are revoked: restart the NATS server, and replace the folder on all machines.")
     data = {
         "site": site,
-        "dir": str(made.folder),
-        "public": str(made.told) if made.told is not None else None,
-        "server": str(made.server),
+        "dir": str(result.folder),
+        "public": str(result.told) if result.told is not None else None,
+        "server": str(result.server),
     }
     write(given, data, lines)
     return 0

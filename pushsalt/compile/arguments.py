@@ -71,9 +71,9 @@ class ArgumentCheck:
             and not key.startswith("__")
         ]
         for name in names:
-            found = self._judged(chunk, name, full, spec)
-            if found:
-                near, level = found
+            answer = self._judged(chunk, name, full, spec)
+            if answer:
+                near, level = answer
                 yield Unknown(name, near, {"error": "error", "warn": "warning"}.get(self._strict, level))
 
     def _judged(self, chunk: Chunk, name: str, full: str, spec: ArgSpec) -> tuple[str, str] | None:

@@ -39,10 +39,10 @@ def check_chunks(
         for text, key, hint in _check_args(chunk, full, spec):
             rule = "missing-argument" if key is None else "unknown-argument"
             problems.setdefault(text, Problem(text, sources.where(*of, key), hint, rule=rule, compiling=False))
-        for found in arguments.unknown(chunk, full, spec):
-            text, hint = _words(found, full, _place(chunk))
-            where = sources.where(*of, found.name)
-            problem = Problem(text, where, hint, rule=found.rule, level=found.level, compiling=False)
+        for unknown in arguments.unknown(chunk, full, spec):
+            text, hint = _words(unknown, full, _place(chunk))
+            where = sources.where(*of, unknown.name)
+            problem = Problem(text, where, hint, rule=unknown.rule, level=unknown.level, compiling=False)
             problems.setdefault(text, problem)
     return list(problems.values())
 
@@ -64,10 +64,10 @@ def _place(chunk: Chunk) -> str:
     return f" (ID '{chunk.get('__id__')}' in SLS '{chunk.get('__sls__')}')" if chunk.get("__sls__") else ""
 
 
-def _words(found: Unknown, full: str, place: str) -> tuple[str, str]:
+def _words(unknown: Unknown, full: str, place: str) -> tuple[str, str]:
     """Text and hint of an unknown argument. Errors have Salt's text for invalid arguments; Salt accepts these."""
-    hint = f"Did you mean '{found.near}'?" if found.near else "remove it, or correct its name"
-    if found.level == "error":
-        text = f"'{found.name}' is an invalid keyword argument for '{full}'{place}"
+    hint = f"Did you mean '{unknown.near}'?" if unknown.near else "remove it, or correct its name"
+    if unknown.level == "error":
+        text = f"'{unknown.name}' is an invalid keyword argument for '{full}'{place}"
         return text, f"{hint} `strict_arguments: warn` in the configuration lets such states run"
-    return f"'{full}' has no argument '{found.name}', so it has no effect{place}", hint
+    return f"'{full}' has no argument '{unknown.name}', so it has no effect{place}", hint

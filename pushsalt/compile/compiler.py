@@ -254,12 +254,12 @@ class StateCompiler:
         low = self._lower(result, high, said)
         result.chunks = low
         if self._functions and self._check:
-            found = check_chunks(low, self._functions, result.sources, self._strict)
+            checked = check_chunks(low, self._functions, result.sources, self._strict)
             if self._unknown_states_run:
-                found = [problem for problem in found if problem.rule != "unknown-state"]
-            result.cautions = [problem for problem in found if problem.level != "error"]
+                checked = [problem for problem in checked if problem.rule != "unknown-state"]
+            result.cautions = [problem for problem in checked if problem.level != "error"]
             broken = {place.path for problem in result.problems for place in problem.where}
-            for problem in found:
+            for problem in checked:
                 if problem.level == "error":
                     same = any(place.path in broken for place in problem.where)
                     (result.left_out if same else result.problems).append(problem)
@@ -267,7 +267,7 @@ class StateCompiler:
             result.low = []
         return result
 
-    def _lower(self, result: CompileResult, high: High, said: Callable[[Iterable[Problem]], None]) -> list[Chunk]:
+    def _lower(self, result: CompileResult, high: High, report: Callable[[Iterable[Problem]], None]) -> list[Chunk]:
         """Set the ordered chunks in ``result``. Returns all chunks, also if they cannot be ordered."""
         chunks = list(chunks_of(high))
         patterns = (self._opts.get("grains") or {}).get("state_runs_disabled")
@@ -281,6 +281,6 @@ class StateCompiler:
             aggregate=self._opts.get("state_aggregate", False),
         )
         result.low = [] if ordered.problems else ordered.chunks
-        said(ordered.problems)
+        report(ordered.problems)
         result.declared, result.aggregates = ordered.declared, ordered.aggregates
         return result.low or chunks

@@ -58,11 +58,11 @@ def reconcile_extend(high: High, sources: SourcePositions, *, strict: bool = Fal
                 continue
             name = id_
             if name not in high or modules[0] not in high[name]:
-                found = find_name(name, modules[0], high, strict=strict)
-                if len(found) != 1:
+                pairs = find_name(name, modules[0], high, strict=strict)
+                if len(pairs) != 1:
                     problems.append(_cannot_extend(name, body, high, sources))
                     continue
-                name = found[0][0]
+                name = pairs[0][0]
             if body.get("__sls__") in excluded:
                 continue
             for module in modules:

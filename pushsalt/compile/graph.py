@@ -66,21 +66,21 @@ class DependencyGraph:
         ``kind`` is a state module, ``id`` or ``sls``; ``name`` may be a pattern, which for ``sls`` may match nothing.
         """
         pattern = any(char in name for char in "*?[]")
-        found: list[dict[str, None]]
+        groups: list[dict[str, None]]
         if kind == "sls" and pattern:
-            found = [tags for sls, tags in self._by_sls.items() if fnmatch.fnmatch(sls, name)]
+            groups = [tags for sls, tags in self._by_sls.items() if fnmatch.fnmatch(sls, name)]
         elif kind == "sls":
-            found = [self._by_sls[name]] if name in self._by_sls else []
+            groups = [self._by_sls[name]] if name in self._by_sls else []
         elif pattern:
-            found = [
+            groups = [
                 tags
                 for (of, reference), tags in self._by_reference.items()
                 if of == kind and fnmatch.fnmatch(str(reference), name)
             ]
         else:
-            found = [self._by_reference[kind, name]] if (kind, name) in self._by_reference else []
+            groups = [self._by_reference[kind, name]] if (kind, name) in self._by_reference else []
         tag, dry_run = tag_of(chunk), bool(chunk.get("__prereq__"))
-        for tags in found:
+        for tags in groups:
             for required in tags:
                 if requisite == "prereq":
                     self._add_prereq(tag, required)
@@ -88,7 +88,7 @@ class DependencyGraph:
                 if dry_run:
                     self._add_edge(required, _dry_run(tag), requisite)
                 self._add_edge(required, tag, requisite)
-        return bool(found) or (kind == "sls" and pattern)
+        return bool(groups) or (kind == "sls" and pattern)
 
     def _add_edge(self, before: str, after: str, requisite: str) -> None:
         self.nodes[before].after.setdefault(after, {})[requisite] = None

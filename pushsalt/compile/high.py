@@ -243,17 +243,17 @@ class HighBuilder:
                     continue
                 name = absolute
             candidates = [env] if env != ANY_ENV else list(matches)
-            found = [
+            names = [
                 each for each in candidates if (env != ANY_ENV and each in matches) or self._available.match(each, name)
             ]
-            if len(found) == 1 or saltenv in found:
-                target = found[0] if len(found) == 1 else saltenv
+            if len(names) == 1 or saltenv in names:
+                target = names[0] if len(names) == 1 else saltenv
                 # Salt expands the pattern in the saltenv of the including SLS, not in the requested one.
                 yield from ((target, each) for each in self._available.expand(saltenv, name))
-            elif found:
+            elif names:
                 self._report(
                     f"Ambiguous include: Specified SLS {env}: {name} is available on the salt master in multiple "
-                    f"available saltenvs: {', '.join(found)}",
+                    f"available saltenvs: {', '.join(names)}",
                     origin,
                     *at,
                 )

@@ -91,10 +91,10 @@ def requisite_graph(
     for chunk in chunks:
         if not _watches(chunk, functions):
             _watch_to_require(chunk)
-        found = _add_requisites(graph, chunk, sources, disabled, hints=len(problems) < MAX_HINTS)
-        problems += found
+        missing = _add_requisites(graph, chunk, sources, disabled, hints=len(problems) < MAX_HINTS)
+        problems += missing
         order = chunk.get("order")
-        if not found and isinstance(order, int) and order >= cap:
+        if not missing and isinstance(order, int) and order >= cap:
             cap = order + 100
     return graph, cap
 

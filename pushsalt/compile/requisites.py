@@ -52,7 +52,7 @@ class _Resolver:
         requisite = key.split("_")[0]
         if isinstance(references, dict):  # require_in: {pkg: x}
             for kind, name in references.items():
-                if self._sound(key, kind, name, id_, module, body):
+                if self._is_resolvable(key, kind, name, id_, module, body):
                     self._require(requisite, name, str(kind).split(".")[0], id_, module, body)
             return
         hinges: list[tuple[Any, str]] = []
@@ -61,7 +61,7 @@ class _Resolver:
             if pair is None:
                 continue
             name, kind = pair
-            if not self._sound(key, kind, name, id_, module, body):
+            if not self._is_resolvable(key, kind, name, id_, module, body):
                 continue
             if kind == "sls":
                 hinges = list(self._ids_of(name))
@@ -101,7 +101,7 @@ class _Resolver:
             if body.get("__sls__") == sls:
                 yield from ((id_, module) for module in body if not is_meta(module))
 
-    def _sound(self, key: str, kind: Any, name: Any, id_: Any, module: str, body: dict[str, Any]) -> bool:
+    def _is_resolvable(self, key: str, kind: Any, name: Any, id_: Any, module: str, body: dict[str, Any]) -> bool:
         """Report the errors of a reference. Returns False if it cannot be resolved."""
         requisite = key.split("_")[0]
         sls, where = body.get("__sls__"), self._sources.where(body, id_, module, key, {kind: name})

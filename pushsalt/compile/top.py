@@ -127,13 +127,13 @@ def _gather(tree: StateTree, options: TopOptions, available: Available, result: 
         result.problems.append(Problem(text))
         return {}
     tops: dict[str, list[Top]] = {}
-    found = 0
+    count = 0
     for env in envs:
         top = _render(lambda env=env: tree.render_file(options.state_top, env), result)  # type: ignore[misc]
-        found += top is not None
+        count += top is not None
         tops[env] = [top or {}]
-    result.found = found > 0
-    if found > 1 and strategy == "merge" and not options.env_order:
+    result.found = count > 0
+    if count > 1 and strategy == "merge" and not options.env_order:
         result.warnings.append(
             "top_file_merging_strategy is set to 'merge' and multiple top files were found. Merging order is not "
             "deterministic, it may be desirable to either set top_file_merging_strategy to 'same' or use the "

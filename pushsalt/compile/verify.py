@@ -30,8 +30,8 @@ def malformed(high: High, sources: SourcePositions) -> Iterator[tuple[Any, list[
             continue
         if not isinstance(body, dict):
             yield id_, [Problem(f"The type {id_} in {body} is not formatted as a dictionary")]
-        elif found := list(_verify_body(id_, body)):
-            yield id_, [Problem(text, sources.where(body, id_, *keys)) for text, *keys in found]
+        elif problems := list(_verify_body(id_, body)):
+            yield id_, [Problem(text, sources.where(body, id_, *keys)) for text, *keys in problems]
 
 
 def _verify_body(id_: Any, body: dict[Any, Any]) -> Iterator[_Wrong]:

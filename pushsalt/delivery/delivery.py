@@ -42,12 +42,12 @@ class Wanted:
         return bool(self.asked or self.configured or self.events)
 
 
-def wanted(opts: Mapping[str, Any], asked: Sequence[str] = (), profile: str = "") -> Wanted:
+def wanted(opts: Mapping[str, Any], names: Sequence[str] = (), profile: str = "") -> Wanted:
     """The returners that a configuration and a command line name."""
     configured = [*names_of(opts.get("return")), *names_of(opts.get("ext_job_cache"))]
     events = names_of(opts.get("event_return"))
     chosen = profile or str(opts.get("return_config") or "")
-    return Wanted(tuple(dict.fromkeys(asked)), tuple(dict.fromkeys(configured)), tuple(events), chosen)
+    return Wanted(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(configured)), tuple(events), chosen)
 
 
 def names_of(value: Any) -> list[str]:
@@ -78,9 +78,9 @@ class Delivery:
         self._job: JobStart | None = None
         self._limit = float(opts["return_timeout"])
         self.warnings: list[str] = []
-        self._destinations = list(self._found())
+        self._destinations = list(self._usable())
 
-    def _found(self) -> Iterator[tuple[Destination, bool, bool]]:
+    def _usable(self) -> Iterator[tuple[Destination, bool, bool]]:
         """Each returner that can be used, whether it gets returns, and whether it gets events."""
         names, profile = self._names, self._names.profile
         folders = plugins.folders("returners", self._opts)

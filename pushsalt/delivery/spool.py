@@ -44,8 +44,8 @@ class Item:
     @property
     def arguments(self) -> list[Any]:
         """A copy of the arguments for one call."""
-        found: list[Any] = json.loads(self.text)
-        return found
+        values: list[Any] = json.loads(self.text)
+        return values
 
 
 def folder_name(name: str, profile: str) -> str:
@@ -55,20 +55,20 @@ def folder_name(name: str, profile: str) -> str:
 
 def waiting(cache_dir: Path) -> list[tuple[str, str]]:
     """The returners (name, profile) that have items, by their oldest ones."""
-    found: list[tuple[str, str]] = []
+    items: list[tuple[str, str]] = []
     top = cache_dir / "returns"
     try:
         folders = sorted(private_dir(top).iterdir()) if top.is_dir() else []
     except OSError:  # the folder belongs to another user; `add` reports it
-        return found
+        return items
     for folder in folders:
         path = next((path for path in _listed(folder)), None)
         row = _read(path) if path is not None else None
         if row is not None:
             name, profile = str(row.get("name")), str(row.get("profile") or "")
             if folder_name(name, profile) == folder.name:
-                found.append((name, profile))
-    return found
+                items.append((name, profile))
+    return items
 
 
 class Spool:
@@ -156,9 +156,9 @@ class Spool:
         private_dir(self._top)
         private_dir(self.folder)
         if self._size is None or self._size + size > self._most:
-            found = [(path, _size(path)) for path in _listed(self.folder)]
-            total = sum(each for _, each in found)
-            for path, each in found:
+            sizes = [(path, _size(path)) for path in _listed(self.folder)]
+            total = sum(each for _, each in sizes)
+            for path, each in sizes:
                 if total + size <= self._most:
                     break
                 path.unlink(missing_ok=True)

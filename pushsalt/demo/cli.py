@@ -16,7 +16,7 @@ from typing import Annotated
 import typer
 
 from pushsalt.cli.app import Command
-from pushsalt.cli.opt import whole
+from pushsalt.cli.opt import positive
 from pushsalt.cli.options import Given, takes
 from pushsalt.cli.stdio import TERMINAL
 from pushsalt.demo.tour import IDS, SITE, Scene, StoppedError, Tour
@@ -45,7 +45,7 @@ def demo(
     ] = None,
 ) -> int:
     """Start the targets web1, web2 and db1, apply a formula to web*, and remove the targets."""
-    count = whole("--workers", workers)
+    count = positive("--workers", workers)
     if count == 1:
         raise UsageError("--workers must be at least 2, since one of them is killed", hint="pushsalt demo --workers 3")
     if count is not None and (keep or machines):

@@ -45,9 +45,9 @@ def _forbidden() -> str:
     text.
     """
     bridge = f"psp{secrets.token_hex(3)}"
-    made = _run("ip", "link", "add", bridge, "type", "bridge", check=False)
-    if made.returncode:
-        return f"this machine cannot create a network bridge: {made.stdout.strip()}"
+    result = _run("ip", "link", "add", bridge, "type", "bridge", check=False)
+    if result.returncode:
+        return f"this machine cannot create a network bridge: {result.stdout.strip()}"
     _run("ip", "link", "delete", bridge, check=False)
     with tempfile.TemporaryDirectory(prefix="pushsalt-probe-") as folder:
         try:
@@ -88,14 +88,14 @@ def cache_dir() -> Path:
 def _control_groups(name: str) -> list[Path]:
     """The folders of a new control group below that of this process, in each hierarchy that systemd uses."""
     ours = dict(line.split(":", 2)[1:] for line in Path("/proc/self/cgroup").read_text().splitlines())
-    found = []
+    folders = []
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         before, _, after = line.partition(" - ")
         kind, _, options = after.split(" ", 2)
         controller = "" if kind == "cgroup2" else "name=systemd" if "name=systemd" in options else None
         if kind in ("cgroup", "cgroup2") and controller in ours:
-            found.append(Path(before.split(" ")[4]) / ours[controller].lstrip("/") / name)
-    return found
+            folders.append(Path(before.split(" ")[4]) / ours[controller].lstrip("/") / name)
+    return folders
 
 
 def in_control_group(name: str, argv: Sequence[str]) -> list[str]:

@@ -46,12 +46,12 @@ def bed(folder: Path, stack: ExitStack, ids: Sequence[str] = IDS) -> tuple[SshdB
             continue
         with ExitStack() as trial:
             place = folder / ("ssh" if not stand_in else "ssh-own")
-            found = trial.enter_context(SshdBed(place, stand_in=stand_in, homes=folder))
+            server = trial.enter_context(SshdBed(place, stand_in=stand_in, homes=folder))
             try:
                 for id in ids:
-                    found.add(id)
-                found.wait(60.0 if stand_in else 15.0)
-                usable = stand_in or asyncio.run(_usable(found, found.targets[ids[0]]))
+                    server.add(id)
+                server.wait(60.0 if stand_in else 15.0)
+                usable = stand_in or asyncio.run(_usable(server, server.targets[ids[0]]))
             except (RuntimeError, OSError) as exc:
                 if stand_in:
                     hint = "check that programs can listen on 127.0.0.1"
@@ -59,7 +59,7 @@ def bed(folder: Path, stack: ExitStack, ids: Sequence[str] = IDS) -> tuple[SshdB
                 usable = False
             if usable:
                 stack.push(trial.pop_all())
-                return found, own if stand_in else "OpenSSH's sshd"
+                return server, own if stand_in else "OpenSSH's sshd"
     raise AssertionError("the last server either was usable or raised")
 
 

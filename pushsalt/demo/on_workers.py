@@ -61,8 +61,8 @@ class Worker:
         timer.cancel()
         words = line.split()
         if len(words) < 2:
-            said = self._log.read_text(errors="replace").strip()
-            raise CommandError(f"a worker did not start: {said}", hint="is pushsalt[nats] installed?")
+            output = self._log.read_text(errors="replace").strip()
+            raise CommandError(f"a worker did not start: {output}", hint="is pushsalt[nats] installed?")
         self.id = words[1]
 
     def stop(self) -> None:

@@ -113,9 +113,9 @@ class SshdBed:
 
     def start(self, count: int, prefix: str = "t") -> list[SshTarget]:
         """Start ``count`` servers, and wait until they answer."""
-        found = [self.add(f"{prefix}{number}") for number in range(1, count + 1)]
+        names = [self.add(f"{prefix}{number}") for number in range(1, count + 1)]
         self.wait()
-        return found
+        return names
 
     def wait(self, timeout: float = 15.0) -> None:
         """Wait until all of them answer. Raises RuntimeError with the log of one that does not."""
@@ -123,11 +123,11 @@ class SshdBed:
         for id in list(self.targets):
             while not _answers(self.targets[id].port):
                 log = self._log(id).read_text(errors="replace")
-                gone = self.targets[id].process.poll() is not None
-                if gone and _TAKEN in log:  # another process uses the port now: use another port
+                has_ended = self.targets[id].process.poll() is not None
+                if has_ended and _TAKEN in log:  # another process uses the port now: use another port
                     self._log(id).unlink()
                     self.add(id, self.targets[id].config, **self.targets[id].settings)
-                elif gone or time.monotonic() > end:
+                elif has_ended or time.monotonic() > end:
                     raise RuntimeError(f"{id}: sshd did not start: {log.strip()}")
                 time.sleep(0.01)
 

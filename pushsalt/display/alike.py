@@ -31,8 +31,8 @@ class Normal:
 
 def differing(members: Iterable[Mapping[str, Sequence[str]]]) -> list[str]:
     """The descriptions of own values that differ between the targets."""
-    found: dict[str, set[tuple[str, ...]]] = {}
+    by_name: dict[str, set[tuple[str, ...]]] = {}
     for used in members:
         for name, values in used.items():
-            found.setdefault(name, set()).add(tuple(values))
-    return [name for name, values in found.items() if len(values) > 1]
+            by_name.setdefault(name, set()).add(tuple(values))
+    return [name for name, values in by_name.items() if len(values) > 1]

@@ -71,8 +71,8 @@ def _details(state: Mapping[str, Any], detail: Detail) -> Iterator[Line]:
         return
     diff, changes = state.get("diff"), state.get("changes")
     if isinstance(changes, Mapping):
-        told = {key: value for key, value in changes.items() if not (diff and key in ("diff", "newfile"))}
-        yield from change_lines(told, indent, detail) if told else ()
+        values = {key: value for key, value in changes.items() if not (diff and key in ("diff", "newfile"))}
+        yield from change_lines(values, indent, detail) if values else ()
     if isinstance(diff, str) and diff:
         yield from detail.cap([*diff_lines(diff, indent)], DIFF_LIMIT, indent)
     elif not changes and state.get("comment"):

@@ -26,23 +26,23 @@ _WORDS: Final = (("added", "added"), ("changed", "changed"), ("removed", "remove
 
 def groups(ids: Mapping[str, Any]) -> list[tuple[list[str], Mapping[str, Any]]]:
     """Ids with equal differences, and their difference; the largest groups first."""
-    found: dict[str, tuple[list[str], Mapping[str, Any]]] = {}
+    by_key: dict[str, tuple[list[str], Mapping[str, Any]]] = {}
     for id, one in ids.items():
-        found.setdefault(json.dumps(one, sort_keys=True, default=repr), ([], one))[0].append(id)
-    return sorted(found.values(), key=lambda group: -len(group[0]))
+        by_key.setdefault(json.dumps(one, sort_keys=True, default=repr), ([], one))[0].append(id)
+    return sorted(by_key.values(), key=lambda group: -len(group[0]))
 
 
 def lines(data: Mapping[str, Any], total: int, detail: Detail) -> Iterator[Line]:
     """The text for people; ``total``: the number of compared ids."""
-    for ids, found in groups(data["ids"]):
+    for ids, differences in groups(data["ids"]):
         yield line((_named(ids), "title"))
-        yield from _states(found["states"])
-        for path, diff in found["files"].items():
+        yield from _states(differences["states"])
+        for path, diff in differences["files"].items():
             yield line(("file ", "changed"), path, indent=2)
             yield from detail.cap([*diff_lines(diff, 6)], DIFF_LIMIT, 6)
-        if found["pillar"]:
-            yield line(("pillar ", "changed"), ", ".join(found["pillar"]), indent=2)
-        for why in found["unknown"]:
+        if differences["pillar"]:
+            yield line(("pillar ", "changed"), ", ".join(differences["pillar"]), indent=2)
+        for why in differences["unknown"]:
             yield line(("unknown ", "bad"), why, indent=2)
         yield line("")
     number = len(data["ids"])
@@ -65,17 +65,17 @@ def markdown(data: Mapping[str, Any], total: int, limit: int = LIMIT) -> str:
     head = f"{len(data['ids'])} of {total} ids differ between {_short(data['from'])} and {_short(data['to'])}"
     rows = [f"### Impact: {cell(head)}", "", "| targets | added | changed | removed | files | pillar | unknown |"]
     rows.append("|---|---|---|---|---|---|---|")
-    for ids, found in together:
-        numbers = [len(found["states"][kind]) for kind, _ in _WORDS]
-        numbers += [len(found[kind]) for kind in ("files", "pillar", "unknown")]
+    for ids, differences in together:
+        numbers = [len(differences["states"][kind]) for kind, _ in _WORDS]
+        numbers += [len(differences[kind]) for kind in ("files", "pillar", "unknown")]
         rows.append(f"| {cell(_named(ids))} | {' | '.join(map(str, numbers))} |")
     text = "\n".join(rows if together else rows[:1]) + "\n"
     if len(text) > limit - _LEFT:
         cut = text[: limit - _LEFT].rpartition("\n")[0]
         return f"{cut}\n\n_The rest was left out: a comment has at most {limit} characters._\n"
     left = 0
-    for ids, found in together:
-        for piece in _pieces(ids, found):
+    for ids, differences in together:
+        for piece in _pieces(ids, differences):
             if len(text) + len(piece) <= limit - _LEFT:
                 text += piece
             else:
@@ -85,21 +85,21 @@ def markdown(data: Mapping[str, Any], total: int, limit: int = LIMIT) -> str:
     return text
 
 
-def _pieces(ids: list[str], found: Mapping[str, Any]) -> Iterator[str]:
-    who = _named(ids)
-    states = found["states"]
+def _pieces(ids: list[str], differences: Mapping[str, Any]) -> Iterator[str]:
+    title = _named(ids)
+    states = differences["states"]
     names = [f"{word}: {_state(tag)}" for kind, word in (_WORDS[0], _WORDS[2]) for tag in states[kind]]
     if names:
-        yield _folded(f"{who}: {len(names)} states added or removed", "\n".join(names), "")
+        yield _folded(f"{title}: {len(names)} states added or removed", "\n".join(names), "")
     for tag, arguments in states["changed"].items():
         rows = [f"{name}: {_value(old)} -> {_value(new)}" for name, (old, new) in arguments.items()]
-        yield _folded(f"{who}: changed: {_state(tag)}", "\n".join(rows), "")
-    for path, diff in found["files"].items():
-        yield _folded(f"{who}: file {path}", diff.rstrip("\n"), "diff")
-    if found["pillar"]:
-        yield _folded(f"{who}: pillar", "\n".join(found["pillar"]), "")
-    if found["unknown"]:
-        yield _folded(f"{who}: unknown", "\n".join(found["unknown"]), "")
+        yield _folded(f"{title}: changed: {_state(tag)}", "\n".join(rows), "")
+    for path, diff in differences["files"].items():
+        yield _folded(f"{title}: file {path}", diff.rstrip("\n"), "diff")
+    if differences["pillar"]:
+        yield _folded(f"{title}: pillar", "\n".join(differences["pillar"]), "")
+    if differences["unknown"]:
+        yield _folded(f"{title}: unknown", "\n".join(differences["unknown"]), "")
 
 
 def _folded(title: str, body: str, kind: str) -> str:

@@ -7,7 +7,7 @@ import re
 
 def fenced(text: str, kind: str) -> str:
     """A block of code, whose fence is longer than any fence in the text."""
-    longest = max((len(found) for found in re.findall(r"`{3,}", text)), default=2)
+    longest = max((len(ticks) for ticks in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{kind}\n{text}\n{fence}"
 

@@ -23,11 +23,11 @@ _IDS: Final = 8
 
 def groups(shown: Mapping[str, Any]) -> list[tuple[list[str], Any]]:
     """Ids with equal plans, and their plan; errors and plans with most changes first."""
-    found: dict[str, tuple[list[str], Any]] = {}
+    by_key: dict[str, tuple[list[str], Any]] = {}
     for id, plan in shown.items():
         key = json.dumps(plan, sort_keys=True, default=repr)
-        found.setdefault(key, ([], plan))[0].append(id)
-    return sorted(found.values(), key=lambda group: -_weight(group[1]))
+        by_key.setdefault(key, ([], plan))[0].append(id)
+    return sorted(by_key.values(), key=lambda group: -_weight(group[1]))
 
 
 def _weight(plan: Any) -> int:
@@ -105,8 +105,10 @@ def _body(state: Mapping[str, Any]) -> str:
     rows = [f"because of {function} {id}" for function, id, _ in map(parts, state["because"])]
     if state["diff"]:
         rows.append(state["diff"].rstrip("\n"))
-    told = {key: value for key, value in state["changes"].items() if not (state["diff"] and key in ("diff", "newfile"))}
-    rows += [json.dumps(told, ensure_ascii=False, default=repr)] if told else []
+    values = {
+        key: value for key, value in state["changes"].items() if not (state["diff"] and key in ("diff", "newfile"))
+    }
+    rows += [json.dumps(values, ensure_ascii=False, default=repr)] if values else []
     if not state["diff"] or state["mark"] == "unknown":
         rows.append(state["comment"])
     return "\n".join(rows)
@@ -151,10 +153,10 @@ def _section(ids: list[str], plan: Any) -> str:
     head = f"<h2>{html.escape(', '.join(ids))}</h2>"
     if not _is_plan(plan):
         return f"{head}<pre>{html.escape(_trouble(plan))}</pre>"
-    found = changing(plan)
-    if not found:
+    states = changing(plan)
+    if not states:
         return f"{head}<p class='dim'>no change</p>"
-    return head + "".join(map(_state, found))
+    return head + "".join(map(_state, states))
 
 
 def _state(state: Mapping[str, Any]) -> str:

@@ -131,13 +131,13 @@ def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
 def named(value: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
     """The items, each with a unique text for its key."""
     names: set[str] = set()
-    taken = {key for key in value if isinstance(key, str)}
+    keys = {key for key in value if isinstance(key, str)}
     for key, item in value.items():
         name = _key(key)
-        if name in names or (not isinstance(key, str) and name in taken):
+        if name in names or (not isinstance(key, str) and name in keys):
             stem = f"{name} ({type(key).__name__})"
             name, number = stem, 1
-            while name in names or name in taken:
+            while name in names or name in keys:
                 number += 1
                 name = f"{stem} {number}"
         names.add(name)

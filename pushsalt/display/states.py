@@ -196,8 +196,8 @@ def body(results: list[StateResult], detail: Detail = Detail()) -> list[Line]:
             break
         word, style = OUTCOMES[item.outcome]
         if item.function == _NO_STATES:
-            said = item.comment.replace("Please see master log for details.", "").strip()
-            rows.append(line((f"  {word}  ", style), said))
+            comment = item.comment.replace("Please see master log for details.", "").strip()
+            rows.append(line((f"  {word}  ", style), comment))
             rows += block(f"hint: {item.hint}", "dim", 2) if item.hint else ()
             continue
         if detail.tabular and not detail.of(item.outcome):
@@ -236,8 +236,8 @@ def _details(item: StateResult, indent: int, detail: Detail) -> Iterator[Line]:
     if item.outcome == "failed" or (item.outcome != "same" and not item.changes):
         yield from block(item.comment, "bad" if item.outcome == "failed" else "", indent) if item.comment else ()
     if item.changes:
-        told = _without_name(item.changes, item.name)
-        yield from change_lines(told, indent, detail) if told != "" else ()
+        changes = _without_name(item.changes, item.name)
+        yield from change_lines(changes, indent, detail) if changes != "" else ()
 
 
 def _without_name(changes: Any, name: str) -> Any:
@@ -260,8 +260,8 @@ def change_lines(changes: Any, indent: int, detail: Detail = Detail()) -> Iterat
     if not isinstance(changes, Mapping):
         yield from nested.lines(changes, indent)
     elif set(changes) == _COMMAND_KEYS:  # the changes of cmd.run, without those that say nothing
-        said = {key: changes[key] for key in ("retcode", "stdout", "stderr") if changes[key] not in (0, "", None)}
-        yield from nested.lines(said, indent) if said else ()
+        fields = {key: changes[key] for key in ("retcode", "stdout", "stderr") if changes[key] not in (0, "", None)}
+        yield from nested.lines(fields, indent) if fields else ()
     elif set(changes) == {"old", "new"}:
         yield from _old_new(None, changes, indent)
     else:

@@ -11,17 +11,17 @@ def row(tabular: bool | str, function: str, name: str, ret: Mapping[str, Any], *
     ``{6}`` the whole return; or true, for Salt's own. ``timed``: with begin and duration, if the return has them.
     """
     module, _, short = function.partition(".")
-    found = ret.get("result")
+    state = ret.get("result")
     changed = "Changed" if ret.get("changes") else "Clean"
-    result = "Failed" if found is False else "Differs" if found is None else changed
+    result = "Failed" if state is False else "Differs" if state is None else changed
     if isinstance(tabular, str):
         try:
             return tabular.format("", name, module, short, result, "", ret)
         except (LookupError, ValueError, AttributeError, TypeError) as exc:
             return f"state_tabular: {type(exc).__name__}: {exc}"
-    said = ret.get("warnings") or ()
-    texts = said if isinstance(said, list | tuple) else [said]
-    warnings = "".join(f"{text}\n" for text in ("Warnings:", *map(str, texts))) if said else ""
+    messages = ret.get("warnings") or ()
+    texts = messages if isinstance(messages, list | tuple) else [messages]
+    warnings = "".join(f"{text}\n" for text in ("Warnings:", *map(str, texts))) if messages else ""
     when = ""
     if timed and "start_time" in ret:
         when = f"{ret['start_time']} [{ret.get('duration', '')!s:>7} ms] "

@@ -53,14 +53,16 @@ class _Cut:
             return "..."
         shown = 0
         if isinstance(value, Mapping):
-            found: dict[Any, Any] = {}
+            result: dict[Any, Any] = {}
             for key, item in value.items():
                 if self._lines <= 0 or self._chars <= 0:
-                    found["..."] = f"{len(value) - shown} more: {_ALL}"
+                    result["..."] = f"{len(value) - shown} more: {_ALL}"
                     break
-                found[self.value(key, depth + 1) if isinstance(key, str | bytes) else key] = self.value(item, depth + 1)
+                result[self.value(key, depth + 1) if isinstance(key, str | bytes) else key] = self.value(
+                    item, depth + 1
+                )
                 shown += 1
-            return found
+            return result
         items: list[Any] = []
         for item in value:
             if self._lines <= 0 or self._chars <= 0:

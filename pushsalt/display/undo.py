@@ -38,11 +38,11 @@ def lines(data: Mapping[str, Any], detail: Detail, accept_drift: bool = False) -
 def _file(each: Mapping[str, Any], detail: Detail, accept_drift: bool) -> Iterator[Line]:
     words, style = _WORDS[each["action"]]
     changes = ", ".join(f"{key} {' -> '.join(map(str, pair))}" for key, pair in each["changes"].items())
-    told = f"{each['path']}" + (f"  ({changes})" if changes else "")
+    text = f"{each['path']}" + (f"  ({changes})" if changes else "")
     if each.get("result") is False:
-        yield line(("failed: ", "bad"), f"{words} {told}: {each['comment']}", indent=2)
+        yield line(("failed: ", "bad"), f"{words} {text}: {each['comment']}", indent=2)
         return
-    yield line((f"{words} ", style), told + (f": {each['comment']}" if each["comment"] else ""), indent=2)
+    yield line((f"{words} ", style), text + (f": {each['comment']}" if each["comment"] else ""), indent=2)
     if each.get("result") is None and each["drift"]:
         then = "and that change is lost" if accept_drift else "so it stays (--accept-drift)"
         yield line((f"it was changed after the job, {then}", "bad"), indent=6)

@@ -50,8 +50,8 @@ class Outside:
         """The output of a program. Raises OSError with its stderr if it fails without output."""
         done = self.run(argv)
         if done.code and not done.out.strip():
-            said = done.err.decode("utf-8", "replace").strip()
-            raise OSError(f"the command ended with code {done.code}: {said or 'no output'}")
+            message = done.err.decode("utf-8", "replace").strip()
+            raise OSError(f"the command ended with code {done.code}: {message or 'no output'}")
         return done.out
 
 

@@ -60,7 +60,7 @@ def ext_pillar(
         )
         return source.data
 
-    found: dict[str, Any] = {}
+    merged: dict[str, Any] = {}
     for root in _roots(root_dir, outside):
         if not root.is_dir():
             raise NotADirectoryError(f"root_dir {root} does not exist or is not a directory")
@@ -69,8 +69,8 @@ def ext_pillar(
             folders.append(root / "hosts" / minion_id)
         for folder in folders:
             if folder.is_dir():
-                found = merge(found, _tree(folder, "", follow_dir_links, value), "recurse")
-    return found
+                merged = merge(merged, _tree(folder, "", follow_dir_links, value), "recurse")
+    return merged
 
 
 def _roots(root_dir: str, outside: Outside) -> list[Path]:
@@ -87,14 +87,14 @@ def _roots(root_dir: str, outside: Outside) -> list[Path]:
 
 def _tree(folder: Path, inside: str, follow: bool, value: Any) -> dict[str, Any]:
     """A folder's files and folders by name. Other entries (devices, FIFOs) are left out."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for path in sorted(folder.iterdir()):
         if path.is_dir():
             enter = follow or not path.is_symlink()
-            found[path.name] = _tree(path, f"{inside}{path.name}/", follow, value) if enter else {}
+            values[path.name] = _tree(path, f"{inside}{path.name}/", follow, value) if enter else {}
         elif path.is_file():
-            found[path.name] = value(path, inside + path.name)
-    return found
+            values[path.name] = value(path, inside + path.name)
+    return values
 
 
 def _any_fits(path: str, globs: Sequence[str]) -> bool:

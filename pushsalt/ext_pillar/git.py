@@ -50,7 +50,7 @@ def ext_pillar(minion_id: str, pillar: dict[str, Any], *repos: Any, outside: Out
     roots = [root for remote in configured if (root := _root(remotes, remote, opts)) is not None]
     merge = PillarMerge.of(opts)
     wanted = opts.get("pillarenv")
-    found: dict[str, Any] = {}
+    merged: dict[str, Any] = {}
     for root in roots:
         if root.mountpoint or (wanted and root.env != wanted):
             continue
@@ -65,8 +65,8 @@ def ext_pillar(minion_id: str, pillar: dict[str, Any], *repos: Any, outside: Out
         )
         if result.errors:
             raise StateError([f"{root.remote.shown}: {text}" for text in result.errors])
-        found = merge(found, result.pillar)
-    return found
+        merged = merge(merged, result.pillar)
+    return merged
 
 
 class _Root:
@@ -103,7 +103,7 @@ class _Overlay:
     def find(self, path: str, saltenv: str) -> GitFile | None:
         if saltenv != self._env:
             return None
-        return next((found for root in self._roots if (found := root.find(path)) is not None), None)
+        return next((file for root in self._roots if (file := root.find(path)) is not None), None)
 
     def listing(self, saltenv: str) -> Listing:
         return merged([root.listing() for root in self._roots] if saltenv == self._env else [])
@@ -115,10 +115,10 @@ def _root(remotes: Remotes, remote: Remote, opts: Mapping[str, Any]) -> _Root | 
     ref = remote.branch
     if ref == ANY_ENV:
         ref = remote.all_saltenvs or (remote.base if now == "base" else now)
-    found = remotes.resolve(remote, ref)
-    if found is None and remote.fallback:
-        found = remotes.resolve(remote, remote.fallback)
-    if found is None:
+    resolved = remotes.resolve(remote, ref)
+    if resolved is None and remote.fallback:
+        resolved = remotes.resolve(remote, remote.fallback)
+    if resolved is None:
         log.error("git_pillar: %s has no branch or tag %s: it is not used", remote.shown, ref)
         return None
     if remote.branch == ANY_ENV and remote.all_saltenvs is not None:
@@ -129,7 +129,7 @@ def _root(remotes: Remotes, remote: Remote, opts: Mapping[str, Any]) -> _Root | 
         env = "base" if ref == remote.base else ref
     if env == ANY_ENV:
         env = str(opts.get("pillarenv") or opts.get("saltenv") or opts.get("git_pillar_base") or "base")
-    tree = CommitTree(remotes, *found, remote.limit)
+    tree = CommitTree(remotes, *resolved, remote.limit)
     if remote.root and not tree.is_folder(remote.root):
         log.error("git_pillar: %s has no folder %s: it is not used", tree.label, remote.root)
         return None

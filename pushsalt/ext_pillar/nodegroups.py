@@ -19,11 +19,11 @@ def ext_pillar(
 
 def groups_of(outside: Outside) -> list[str]:
     """The nodegroups of the target, in the configuration's order."""
-    found = []
+    groups = []
     for name in outside.opts.get("nodegroups") or {}:
         try:
             if outside.matches(str(name), "nodegroup"):
-                found.append(str(name))
+                groups.append(str(name))
         except UsageError as exc:
             log.error("the nodegroup %r is not used: %s", name, exc.message)
-    return found
+    return groups

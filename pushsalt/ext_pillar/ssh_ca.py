@@ -50,12 +50,12 @@ def _common(path: Path, root: str, env: str) -> tuple[Folder, dict[str, Any]]:
     key = (str(path), root, env)
     with _lock:
         stamps = [_stamp(file) for file in (*files, path / "envs" / env / "revoked.krl")]
-        found = _known.get(key)
-        if found is None or found[0] != stamps:
+        entry = _known.get(key)
+        if entry is None or entry[0] != stamps:
             folder = Folder(path, root)
-            found = _known[key] = (stamps, folder, for_environment(folder, env))
-        found[1].current()  # the signature may have expired meanwhile
-        return found[1], found[2]
+            entry = _known[key] = (stamps, folder, for_environment(folder, env))
+        entry[1].current()  # the signature may have expired meanwhile
+        return entry[1], entry[2]
 
 
 def _stamp(path: Path) -> Any:

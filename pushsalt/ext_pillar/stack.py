@@ -45,8 +45,8 @@ def ext_pillar(
             raise StackError(f'Unknown traverse option "{kind}", should be one of {", ".join(seen)}')
         chosen = {env if name == "__env__" else name: value for name, value in choices.items()}
         value = traverse_dict_and_list(seen[kind], key, None)
-        found = chosen.get(value, []) if not isinstance(value, list | dict) else []
-        files += [str(file).replace("__env__", env) for file in (found if isinstance(found, list) else [found])]
+        names = chosen.get(value, []) if not isinstance(value, list | dict) else []
+        files += [str(file).replace("__env__", env) for file in (names if isinstance(names, list) else [names])]
     stack: dict[str, Any] = {}
     for file in map(Path, files):
         if file.is_file():

@@ -44,18 +44,18 @@ class Digests:
 
     def get(self, key: Key, status: os.stat_result) -> str | None:
         """The digest of a file with this key, or None."""
-        found = self._known.get(key)
-        if found is not None:
-            return found
+        digest = self._known.get(key)
+        if digest is not None:
+            return digest
         with self._lock:
             self._files += 1
             self._bytes += status.st_size
             if self._kept is None and (self._files > MANY_FILES or self._bytes > MANY_BYTES):
                 self._kept = {**self._read(), **self._fresh}
-            found = (self._kept or {}).get(key)
-        if found is not None:
-            self._known[key] = found
-        return found
+            digest = (self._kept or {}).get(key)
+        if digest is not None:
+            self._known[key] = digest
+        return digest
 
     def add(self, key: Key, status: os.stat_result, digest: str) -> None:
         self._known[key] = digest

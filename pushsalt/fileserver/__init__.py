@@ -93,23 +93,23 @@ class FileServer:
         if clean is None or not is_saltenv(saltenv):
             return None
         for backend in self._backends:
-            found = backend.find(clean, saltenv)
-            if found is not None:
-                return found
+            file = backend.find(clean, saltenv)
+            if file is not None:
+                return file
         return None
 
     def read(self, path: str, saltenv: str = "base") -> bytes | None:
         """The file's content; None if it does not exist. Raises FileServerError if it cannot be read."""
-        found = self.find(path, saltenv)
-        return None if found is None else found.read()
+        file = self.find(path, saltenv)
+        return None if file is None else file.read()
 
     def sls_path(self, sls: str, saltenv: str = "base") -> SlsFile | None:
         """The file of an SLS: for ``a.b``, ``a/b.sls``, else ``a/b/init.sls``."""
         stem = sls.replace(".", "/")
         for path, is_init in ((f"{stem}.sls", False), (f"{stem}/init.sls", True)):
-            found = self.find(path, saltenv)
-            if found is not None:
-                return SlsFile(found, is_init)
+            file = self.find(path, saltenv)
+            if file is not None:
+                return SlsFile(file, is_init)
         return None
 
     def list_files(self, saltenv: str = "base", prefix: str = "") -> list[str]:
@@ -118,12 +118,12 @@ class FileServer:
 
     def list_folder(self, folder: str, saltenv: str = "base") -> list[str]:
         """The paths of the files directly in a folder, sorted; faster than a listing with some backends."""
-        found: set[str] = set()
+        names: set[str] = set()
         for backend in self._backends if is_saltenv(saltenv) else ():
             look = getattr(backend, "list_folder", None)
             paths = look(folder, saltenv) if look else self.list_files(saltenv, f"{folder}/")
-            found.update(path for path in paths if posixpath.dirname(path) == folder)
-        return sorted(found)
+            names.update(path for path in paths if posixpath.dirname(path) == folder)
+        return sorted(names)
 
     def list_dirs(self, saltenv: str = "base", prefix: str = "") -> list[str]:
         return _beginning(self._listing(saltenv).dirs, prefix)
@@ -155,15 +155,15 @@ class FileServer:
 
 def _backends(opts: Mapping[str, Any], remotes: Remotes | None) -> list[Backend]:
     places = plugins.folders("fileserver", opts)
-    found = {}
+    backends = {}
     for name in opts.get("fileserver_backend") or ["roots"]:
         own = BACKEND_NAMES.get(str(name), str(name))
-        if own in found:
+        if own in backends:
             continue
         make = plugins.load("fileserver", own, places).backend
         more = {"remotes": remotes} if "remotes" in inspect.signature(make).parameters else {}
         try:
-            found[own] = make(opts, **more)
+            backends[own] = make(opts, **more)
         except PushsaltError:
             raise
         except (Exception, SystemExit) as exc:  # a user's backend may raise anything
@@ -172,7 +172,7 @@ def _backends(opts: Mapping[str, Any], remotes: Remotes | None) -> list[Backend]
                 raise
             text = f"the file server backend {own} fails: {type(exc).__name__}: {exc}{blamed}"
             raise ConfigError(text, hint="correct the backend's file") from exc
-    return list(found.values())
+    return list(backends.values())
 
 
 def parse_url(url: str, saltenv: str = "base") -> tuple[str, str]:
@@ -202,9 +202,9 @@ def is_saltenv(name: str) -> bool:
 def _beginning(paths: Sequence[str], prefix: str) -> list[str]:
     prefix = prefix.strip("/")
     first = bisect.bisect_left(paths, prefix)
-    found = []
+    names = []
     for path in paths[first:] if first else paths:
         if not path.startswith(prefix):
             break
-        found.append(path)
-    return found
+        names.append(path)
+    return names

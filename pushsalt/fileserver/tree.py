@@ -20,7 +20,7 @@ def tree(files: FileServer, path: str, saltenv: str) -> list[Entry] | None:
     entries: list[Entry] = [[name[len(prefix) :], "d", None, 0o755, 0] for name in dirs if name != top]
     entries += [[name[len(prefix) :], "l", target, 0o777, 0] for name, target in links.items()]
     for name in names:
-        found = files.find(name, saltenv)
-        if found is not None and name not in links:
-            entries.append([name[len(prefix) :], "f", found.digest(), found.mode & 0o7777, found.size])
+        file = files.find(name, saltenv)
+        if file is not None and name not in links:
+            entries.append([name[len(prefix) :], "f", file.digest(), file.mode & 0o7777, file.size])
     return sorted(entries, key=lambda entry: str(entry[0]))

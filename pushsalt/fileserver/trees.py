@@ -55,34 +55,34 @@ class RenderedTree:
 
     def render_file(self, path: str, saltenv: str) -> RenderedSls | None:
         def render() -> RenderedSls | None:
-            found = self._files.find(path, saltenv)
-            return None if found is None else self._render(found, "", saltenv)
+            file = self._files.find(path, saltenv)
+            return None if file is None else self._render(file, "", saltenv)
 
-        found: RenderedSls | None = self._once(SLS, (self._name, "file", path, saltenv), render)
-        return found
+        rendered: RenderedSls | None = self._once(SLS, (self._name, "file", path, saltenv), render)
+        return rendered
 
     def _render_sls(self, sls: str, saltenv: str, variables: Mapping[str, Any]) -> RenderedSls | None:
         def render() -> RenderedSls | None:
-            found = self._files.sls_path(sls, saltenv)
-            return None if found is None else self._render(found.file, sls, saltenv, found.is_init, variables)
+            file = self._files.sls_path(sls, saltenv)
+            return None if file is None else self._render(file.file, sls, saltenv, file.is_init, variables)
 
-        found: RenderedSls | None = self._once(SLS, (self._name, "SLS", sls, saltenv, dict(variables)), render)
-        return found
+        rendered: RenderedSls | None = self._once(SLS, (self._name, "SLS", sls, saltenv, dict(variables)), render)
+        return rendered
 
     def _render(
         self,
-        found: FoundFile,
+        file: FoundFile,
         sls: str,
         saltenv: str,
         is_init: bool = False,
         variables: Mapping[str, Any] | None = None,
     ) -> RenderedSls:
-        text = read_source(found, sls=sls, saltenv=saltenv)
+        text = read_source(file, sls=sls, saltenv=saltenv)
         rendered = compile_source(
-            text, path=found.path, sls=sls, saltenv=saltenv, context=self._context, variables=dict(variables or {})
+            text, path=file.path, sls=sls, saltenv=saltenv, context=self._context, variables=dict(variables or {})
         )
         lines = rendered.lines
-        return RenderedSls(rendered.data, path=found.path, is_init=is_init, lines=lines, origin=lines.origin)
+        return RenderedSls(rendered.data, path=file.path, is_init=is_init, lines=lines, origin=lines.origin)
 
 
 class PillarTree:

@@ -107,8 +107,8 @@ def _value(text: str, key: str) -> yaml.Node | None:
     top = yaml.compose(text, Loader=yaml.SafeLoader)
     for name, value in top.value if isinstance(top, yaml.MappingNode) else ():
         if name.value == key:
-            found: yaml.Node = value
-            return found
+            node: yaml.Node = value
+            return node
     return None
 
 

@@ -105,8 +105,8 @@ def _metadata(text: str) -> dict[str, Any]:
 
 def _version(source: Source, metadata: dict[str, Any]) -> str:
     """The version: the tag at the commit, else that in FORMULA, which releases update, else that in VERSION."""
-    found = source.tag or str(metadata.get("version") or "") or source.text("VERSION").strip().split("\n")[0]
-    return found.removeprefix("v") if re.match(r"v[0-9]", found) else found
+    version = source.tag or str(metadata.get("version") or "") or source.text("VERSION").strip().split("\n")[0]
+    return version.removeprefix("v") if re.match(r"v[0-9]", version) else version
 
 
 def _template_paths(listing: Listing) -> Iterable[str]:
@@ -127,5 +127,5 @@ def _comment(text: str) -> str:
 
 
 def _includes(text: str) -> list[str]:
-    found = re.search(r"^include:\s*\n((?:\s+-.*\n?|\s*\n|\s*[{#].*\n?)+)", text, re.MULTILINE)
-    return [name for name in _INCLUDE.findall(found[1]) if not name.startswith(".")] if found else []
+    match = re.search(r"^include:\s*\n((?:\s+-.*\n?|\s*\n|\s*[{#].*\n?)+)", text, re.MULTILINE)
+    return [name for name in _INCLUDE.findall(match[1]) if not name.startswith(".")] if match else []

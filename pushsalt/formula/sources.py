@@ -69,12 +69,12 @@ class FolderSource:
         return _text(self._roots.find(path, "base"))
 
     def read(self, path: str) -> bytes | None:
-        found = self._roots.find(path, "base")
-        return None if found is None else found.read()
+        file = self._roots.find(path, "base")
+        return None if file is None else file.read()
 
     def listing(self) -> Listing:
-        found = self._roots.listing("base")
-        return Listing([path for path in found.files if not path.startswith(".git/")])
+        paths = self._roots.listing("base")
+        return Listing([path for path in paths.files if not path.startswith(".git/")])
 
 
 class RemoteSource:
@@ -87,10 +87,12 @@ class RemoteSource:
         ref = remote.ref("base") or remote.base
         if remote.role == "git_pillar" and remote.branch != ANY_ENV:
             ref = remote.branch
-        found = remotes.resolve(remote, ref) or (remotes.resolve(remote, remote.fallback) if remote.fallback else None)
-        if found is None:
+        resolved = remotes.resolve(remote, ref) or (
+            remotes.resolve(remote, remote.fallback) if remote.fallback else None
+        )
+        if resolved is None:
             raise FileServerError(f"{remote.shown} has no branch or tag {ref}")
-        mirror, commit, tree = found
+        mirror, commit, tree = resolved
         self.revision = commit
         self.root = remote.root
         self.limit: Limit | None = remote.limit
@@ -103,8 +105,8 @@ class RemoteSource:
         return _text(self._tree.find(path, path))
 
     def read(self, path: str) -> bytes | None:
-        found = self._tree.find(path, path)
-        return None if found is None else found.read()
+        file = self._tree.find(path, path)
+        return None if file is None else file.read()
 
     def listing(self) -> Listing:
         return self._tree.listing("")
@@ -128,10 +130,10 @@ def is_formula(folder: Path) -> bool:
     return any((folder / mark).is_file() for mark in _MARKS)
 
 
-def _text(found: FoundFile | None) -> str:
-    if found is None or found.size > _MAX:
+def _text(file: FoundFile | None) -> str:
+    if file is None or file.size > _MAX:
         return ""
-    return found.read().decode("utf-8", "replace")
+    return file.read().decode("utf-8", "replace")
 
 
 def _first_line(path: Path) -> str:

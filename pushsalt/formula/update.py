@@ -61,9 +61,9 @@ def update(config: Config, remotes: Remotes, words: Sequence[str] = ()) -> tuple
     Returns the changes, and the errors of single remotes, whose pins stay. Raises ConfigError if there is no remote,
     none of that name, or no folder for a lock file.
     """
-    found = look(config, remotes, words)
-    found.write(remotes.lock)
-    return found.moves, found.troubles
+    result = look(config, remotes, words)
+    result.write(remotes.lock)
+    return result.moves, result.troubles
 
 
 def look(config: Config, remotes: Remotes, words: Sequence[str] = ()) -> Update:
@@ -104,18 +104,18 @@ def look(config: Config, remotes: Remotes, words: Sequence[str] = ()) -> Update:
 def _now(remotes: Remotes, remote: Remote, locked: dict[str, str]) -> dict[str, str | None]:
     """Name in the lock file -> current commit, for the refs that the options name and for those in the lock file."""
     mirror = remotes.mirror(remote)
-    found: dict[str, str | None] = {}
+    commits: dict[str, str | None] = {}
     for ref in remote.named_refs():
         commit = mirror.commit(ref, remote.ref_types)
         if commit is None:
-            found[f"refs/heads/{ref}"] = None
+            commits[f"refs/heads/{ref}"] = None
         elif commit[0] != ref:  # a hash needs no pin
-            found[commit[0]] = commit[1]
+            commits[commit[0]] = commit[1]
     for name in locked:
         kind = "tag" if name.startswith(TAGS) else "branch"
         commit = mirror.commit(name.removeprefix(TAGS).removeprefix("refs/heads/"), (kind,))
-        found[name] = commit[1] if commit else None
-    return found
+        commits[name] = commit[1] if commit else None
+    return commits
 
 
 def _between(remotes: Remotes, remote: Remote, old: str, new: str) -> tuple[list[str], list[str]]:

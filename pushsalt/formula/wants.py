@@ -44,12 +44,12 @@ def wants(source: Source, root: str = "") -> list[Want]:
     limit = source.limit
     if limit is None:
         return []
-    found: list[Want] = []
+    wants: list[Want] = []
     before = f"{root}/" if root else ""
     for path in source.listing().files:
         if path.startswith(before):
-            found += _in_file(path, path[len(before) :], source, limit)
-    return found
+            wants += _in_file(path, path[len(before) :], source, limit)
+    return wants
 
 
 def _in_file(path: str, inside: str, source: Source, limit: Limit) -> Iterable[Want]:
@@ -69,10 +69,10 @@ def _in_file(path: str, inside: str, source: Source, limit: Limit) -> Iterable[W
                     yield Want(path, number, engine, f"template: {engine}")
 
 
-def texts(name: str, limit: Limit, found: Iterable[Want]) -> list[str]:
+def texts(name: str, limit: Limit, wants: Iterable[Want]) -> list[str]:
     """One text for people for each renderer that is used."""
     by_renderer: dict[str, list[Want]] = {}
-    for want in found:
+    for want in wants:
         by_renderer.setdefault(want.renderer, []).append(want)
     texts = []
     for renderer, places in sorted(by_renderer.items()):

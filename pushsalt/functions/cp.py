@@ -33,7 +33,7 @@ __recorded__ = (
 )
 
 
-def _found(minion: Minion, path: str, saltenv: str | None) -> Any:
+def _file(minion: Minion, path: str, saltenv: str | None) -> Any:
     url = path if "://" in path else f"salt://{path}"
     where = split_url(url, saltenv or minion.saltenv)
     return minion.files.find(*where) if where else None
@@ -44,8 +44,8 @@ def get_file_str(minion: Minion, path: str, saltenv: str | None = None) -> Any:
     """The text of a file, or False if it does not exist. Salt: cp.get_file_str."""
     if not path.startswith("salt://"):
         return minion.remote("cp.get_file_str", [path], {} if saltenv is None else {"saltenv": saltenv})
-    found = _found(minion, path, saltenv)
-    return False if found is None else found.read().decode("utf-8", "surrogateescape")
+    file = _file(minion, path, saltenv)
+    return False if file is None else file.read().decode("utf-8", "surrogateescape")
 
 
 @for_targets
@@ -53,12 +53,12 @@ def hash_file(minion: Minion, path: str, saltenv: str | None = None) -> Any:
     """``{"hash_type", "hsum"}`` of a file; an empty text if it does not exist. Salt: cp.hash_file."""
     if not path.startswith("salt://"):
         return minion.remote("cp.hash_file", [path], {} if saltenv is None else {"saltenv": saltenv})
-    found = _found(minion, path, saltenv)
-    if found is None:
+    file = _file(minion, path, saltenv)
+    if file is None:
         return ""
     kind = str(minion.opts.get("hash_type") or "sha256")
     return {
-        "hsum": found.digest(kind),
+        "hsum": file.digest(kind),
         "hash_type": kind,
     }
 
@@ -68,10 +68,10 @@ def stat_file(minion: Minion, path: str, saltenv: str | None = None, octal: bool
     """The mode of a file (``0644``; without ``octal`` as stat has it), or None. Salt: cp.stat_file."""
     if path.startswith("/"):
         return minion.remote("cp.stat_file", [path], {"octal": octal})
-    found = _found(minion, path, saltenv) if path.startswith("salt://") else None
-    if found is None:
+    file = _file(minion, path, saltenv) if path.startswith("salt://") else None
+    if file is None:
         return None
-    return f"{found.mode & 0o7777:04o}" if octal else stat.S_IFREG | found.mode
+    return f"{file.mode & 0o7777:04o}" if octal else stat.S_IFREG | file.mode
 
 
 @for_targets

@@ -18,14 +18,14 @@ __recorded__ = ("get",)
 def get(minion: Minion, key: str, default: Any = "") -> Any:
     """A value of a formula's ``defaults.yaml`` or ``defaults.json``: ``formula:path:to:key``. Salt: defaults.get."""
     formula, _, path = str(key).partition(":")
-    found = _defaults(minion, formula)
-    return traverse_dict_and_list(found, path, default) if path else found
+    defaults = _defaults(minion, formula)
+    return traverse_dict_and_list(defaults, path, default) if path else defaults
 
 
 def _defaults(minion: Minion, formula: str) -> Any:
     """The data of the first of the two files that exists; {} if it is empty, None if there is none."""
     for ending, load in (("yaml", load_yaml), ("json", json.loads)):
-        found = minion.files.find(f"{formula}/defaults.{ending}", "base")
-        if found is not None:
-            return load(found.read().decode("utf-8")) or {}
+        file = minion.files.find(f"{formula}/defaults.{ending}", "base")
+        if file is not None:
+            return load(file.read().decode("utf-8")) or {}
     return None

@@ -80,13 +80,13 @@ def search_by(
     minion: Minion, lookup: Mapping[Any, Any], tgt_type: str = "compound", minion_id: Any = None
 ) -> list[Any] | None:
     """The keys whose lists have a matching expression, once for each such expression; None without any."""
-    found = [
+    keys = [
         key
         for key, expressions in lookup.items()
         for expression in expressions
         if _matches(minion, tgt_type, expression, minion_id or None)
     ]
-    return found or None
+    return keys or None
 
 
 def ifelse(

@@ -117,15 +117,15 @@ def valid(minion: Minion) -> dict[str, Any] | None:
     functions = _configured(minion)
     if not functions:
         return None
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for each in functions:
         if not _available(minion, each.function):
             log.error("%s: mine_functions: there is no function %s", minion.id, each.function)
         elif each.function != each.alias:
-            found[each.alias] = {each.function: [*each.args, *({key: value} for key, value in each.kwargs.items())]}
+            entries[each.alias] = {each.function: [*each.args, *({key: value} for key, value in each.kwargs.items())]}
         else:
-            found[each.alias] = each.given
-    return found
+            entries[each.alias] = each.given
+    return entries
 
 
 @for_command
@@ -137,15 +137,15 @@ def get_docker(minion: Minion, interfaces: Any = None, cidrs: Any = None, with_c
     """
     wanted = interfaces if isinstance(interfaces, list) else [interfaces] if interfaces else None
     networks = cidrs if isinstance(cidrs, list) else [cidrs] if cidrs else None
-    found: dict[str, Any] = {}
-    for told in get(minion, "*", "docker.ps").values():
-        if not isinstance(told, dict) or not isinstance(told.get("host"), dict):
+    containers: dict[str, Any] = {}
+    for containers_of in get(minion, "*", "docker.ps").values():
+        if not isinstance(containers_of, dict) or not isinstance(containers_of.get("host"), dict):
             continue
-        addresses = _addresses(told["host"].get("interfaces") or {}, wanted, networks)
-        for name, container in told.items():
+        addresses = _addresses(containers_of["host"].get("interfaces") or {}, wanted, networks)
+        for name, container in containers_of.items():
             if name == "host":
                 continue
-            ports = found.setdefault(container["Image"], {})
+            ports = containers.setdefault(container["Image"], {})
             for port in container["Ports"]:
                 ip = port.get("IP")
                 for address in addresses if ip == _ALL else [ip] if ip else ():
@@ -154,12 +154,12 @@ def get_docker(minion: Minion, interfaces: Any = None, cidrs: Any = None, with_c
                     listed = ports.setdefault("ipv4", {}).setdefault(port["PrivatePort"], [])
                     if value not in listed:
                         listed.append(value)
-    return found
+    return containers
 
 
 def _addresses(interfaces: dict[str, Any], wanted: list[Any] | None, networks: list[Any] | None) -> list[str]:
     """The IPv4 addresses of a host that belong to these interfaces and networks."""
-    found = [
+    addresses = [
         entry["address"]
         for name, interface in interfaces.items()
         if wanted is None or name in wanted
@@ -167,8 +167,8 @@ def _addresses(interfaces: dict[str, Any], wanted: list[Any] | None, networks: l
     ]
     if networks is not None:
         inside = [ipaddress.ip_network(network, strict=False) for network in networks]
-        found = [text for text in found if any(ipaddress.ip_address(text) in network for network in inside)]
-    return list(dict.fromkeys(found))
+        addresses = [text for text in addresses if any(ipaddress.ip_address(text) in network for network in inside)]
+    return list(dict.fromkeys(addresses))
 
 
 def _configured(minion: Minion) -> list[mine.MineFunction]:

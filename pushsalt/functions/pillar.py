@@ -116,8 +116,8 @@ def item(minion: Minion, *args: Any, unmask: bool | None = None, **kwargs: Any) 
     function = minion.shared("pillar.item")
     value = _shown(minion, function(*args, **kwargs), unmask)
     if kwargs.get("default") and not _clear(minion, unmask):
-        found = function(*args, **{**kwargs, "default": _NOTHING})
-        value = {key: kwargs["default"] if found[key] is _NOTHING else item for key, item in value.items()}
+        sources = function(*args, **{**kwargs, "default": _NOTHING})
+        value = {key: kwargs["default"] if sources[key] is _NOTHING else item for key, item in value.items()}
     return value
 
 

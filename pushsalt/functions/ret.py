@@ -29,28 +29,28 @@ _LIMIT: Final = 10.0
 @for_command
 def get_jid(minion: Minion, returner: str, jid: Any) -> Any:
     """The returns of a job: ``{id: {"return", "retcode", "success", "jid", "fun", "id", …}}``."""
-    return _asked(minion, returner, "get_jid", str(jid))
+    return _called(minion, returner, "get_jid", str(jid))
 
 
 @for_command
 def get_fun(minion: Minion, returner: str, fun: str) -> Any:
     """The last return of a function on each target: ``{id: {"return", …}}``."""
-    return _asked(minion, returner, "get_fun", str(fun))
+    return _called(minion, returner, "get_fun", str(fun))
 
 
 @for_command
 def get_jids(minion: Minion, returner: str) -> Any:
     """The jobs: ``{jid: {"Function", "Arguments", "Target", "Target-type", "User", "StartTime"}}``."""
-    return _asked(minion, returner, "get_jids")
+    return _called(minion, returner, "get_jids")
 
 
 @for_command
 def get_minions(minion: Minion, returner: str) -> Any:
     """The ids of all targets with a return."""
-    return _asked(minion, returner, "get_minions")
+    return _called(minion, returner, "get_minions")
 
 
-def _asked(minion: Minion, returner: Any, function: str, *args: str) -> Any:
+def _called(minion: Minion, returner: Any, function: str, *args: str) -> Any:
     try:
         if returner == RECORD:
             from pushsalt.jobs.jobs import Jobs
@@ -101,11 +101,11 @@ def _returns(kept: Jobs, job: KeptJob) -> dict[str, Any]:
 
 
 def _last_of(kept: Jobs, fun: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for job in kept.list():
         if job.fun == fun:
-            found = {**_returns(kept, kept.get(job.jid)), **found}
-    return found
+            values = {**_returns(kept, kept.get(job.jid)), **values}
+    return values
 
 
 def _jids(kept: Jobs) -> dict[str, Any]:

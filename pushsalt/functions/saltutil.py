@@ -185,8 +185,8 @@ pillar_refresh = refresh_pillar
 
 def list_extmods(minion: Minion) -> dict[str, list[str]]:
     """The names of the users' own modules by kind; kinds without any are left out."""
-    found = {kind: [name.partition(".")[2] for name in _in_force(minion, kind)] for kind in _KINDS}
-    return {kind: names for kind, names in found.items() if names}
+    modules = {kind: [name.partition(".")[2] for name in _in_force(minion, kind)] for kind in _KINDS}
+    return {kind: names for kind, names in modules.items() if names}
 
 
 def runner(

@@ -27,19 +27,19 @@ def get(minion: Minion, uri: Any, strict: bool = False, unmask: Any = None) -> A
     The value is masked for a command line without ``unmask=True``, as with pillar. Raises TargetError if the driver
     cannot read it, FunctionError for other errors.
     """
-    return _asked(minion, uri, lambda sdb: sdb.get(uri, strict))
+    return _called(minion, uri, lambda sdb: sdb.get(uri, strict))
 
 
 @for_command
 def set_(minion: Minion, uri: Any, value: Any) -> Any:
     """Set the value of ``uri``; returns the driver's return. False for a text that is not a URI of a profile."""
-    return _asked(minion, uri, lambda sdb: sdb.set(uri, value))
+    return _called(minion, uri, lambda sdb: sdb.set(uri, value))
 
 
 @for_command
 def delete(minion: Minion, uri: Any) -> Any:
     """The driver's return for the deletion of ``uri``; False for a text that is not a URI of a profile."""
-    return _asked(minion, uri, lambda sdb: sdb.delete(uri))
+    return _called(minion, uri, lambda sdb: sdb.delete(uri))
 
 
 @for_command
@@ -53,18 +53,18 @@ def get_or_set_hash(minion: Minion, uri: Any, length: int = 8, chars: str = CHAR
         if minion.rendering and minion.test:
             from pushsalt.minion import dryrun
 
-            found = sdb.get(uri)
+            value = sdb.get(uri)
             guarded = dryrun.guarded("sdb.set", _set_hash, minion.opts, minion.effect("sdb.set"), minion.warn)
-            return found if found is not None else guarded(sdb)
+            return value if value is not None else guarded(sdb)
         return _set_hash(sdb)
 
     def _set_hash(sdb: Sdb) -> Any:
         return sdb.get_or_set_hash(uri, length, chars)
 
-    return _asked(minion, uri, call)
+    return _called(minion, uri, call)
 
 
-def _asked(minion: Minion, uri: Any, call: Any) -> Any:
+def _called(minion: Minion, uri: Any, call: Any) -> Any:
     sdb: Sdb = minion.project.command.sdb
     profile, key = split(uri) if is_uri(uri) else ("", "")
     if key and not sdb.has(profile) and _named_elsewhere(minion, profile):
@@ -77,8 +77,8 @@ def _asked(minion: Minion, uri: Any, call: Any) -> Any:
 
 
 def _named_elsewhere(minion: Minion, profile: str) -> bool:
-    found = minion.opts.get(profile) or minion.pillar.get(profile)
-    return isinstance(found, dict) and "driver" in found
+    settings = minion.opts.get(profile) or minion.pillar.get(profile)
+    return isinstance(settings, dict) and "driver" in settings
 
 
 def _refuse(text: str, hint: str) -> FunctionError:

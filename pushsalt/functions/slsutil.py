@@ -46,16 +46,16 @@ def renderer(
     saltenv = str(kwargs.pop("saltenv", None) or minion.saltenv)
     if path:
         where = split_url(path if "://" in path else f"salt://{path}", saltenv)
-        found = minion.files.find(*where) if where else None
-        if found is None and path.startswith("salt://"):  # Salt continues with an empty value, and trees depend on it
+        file = minion.files.find(*where) if where else None
+        if file is None and path.startswith("salt://"):  # Salt continues with an empty value, and trees depend on it
             log.error("%s: slsutil.renderer: %s does not exist in saltenv '%s'", minion.id, path, saltenv)
             return {}
-        if found is None:
+        if file is None:
             raise _refuse(
                 f"{path} not found in saltenv '{saltenv}'", "it must be a salt:// URL or a path below the file roots"
             )
-        source: Template = read_source(found, sls="", saltenv=saltenv)
-        place = found.path
+        source: Template = read_source(file, sls="", saltenv=saltenv)
+        place = file.path
     else:
         source, place = minion.words(str(string), ":string:"), ":string:"
     context = minion.context

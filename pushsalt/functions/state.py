@@ -224,12 +224,12 @@ def high(minion: Minion, data: dict[str, Any], test: Any = None, **kwargs: Any) 
 def template(minion: Minion, tem: str, **kwargs: Any) -> Any:
     """Run one SLS file by its path below the file roots. Salt: state.template (there a path on the minion)."""
     minion = _for_call(minion, kwargs.get("test"), kwargs)
-    found = minion.files.find(tem.removeprefix("salt://"), minion.saltenv)
-    if found is None:
+    file = minion.files.find(tem.removeprefix("salt://"), minion.saltenv)
+    if file is None:
         return [f"Template {tem} not found in saltenv '{minion.saltenv}'"]
     from pushsalt.render import read_source
 
-    return _template(minion, read_source(found, sls="", saltenv=minion.saltenv))
+    return _template(minion, read_source(file, sls="", saltenv=minion.saltenv))
 
 
 @returns_states
@@ -340,11 +340,11 @@ def request(minion: Minion, mods: Any = None, **kwargs: Any) -> Any:
     state.request.
     """
     kwargs["test"] = True
-    asked = {"mods": mods, "kwargs": dict(kwargs)}
+    stored = {"mods": mods, "kwargs": dict(kwargs)}
     name = str(kwargs.get("name", "default"))
 
     def keep(returns: Any) -> None:
-        minion.project.requests.put(minion.id, {**check_request(minion), name: {"test_run": returns, **asked}})
+        minion.project.requests.put(minion.id, {**check_request(minion), name: {"test_run": returns, **stored}})
 
     value = apply_(minion, mods, **kwargs)
     if isinstance(value, Lowstate):
@@ -383,12 +383,12 @@ def run_request(minion: Minion, name: str = "default", **kwargs: Any) -> Any:
     """Run the request of this name, with ``kwargs`` merged over its own, and remove all requests. Returns {} if there
     is none.
     """
-    asked = check_request(minion).get(name)
-    if not asked:
+    stored = check_request(minion).get(name)
+    if not stored:
         return {}
-    merged = {**asked["kwargs"], **kwargs}
+    merged = {**stored["kwargs"], **kwargs}
     merged.pop("test", None)
-    value = apply_(minion, asked["mods"], **merged)
+    value = apply_(minion, stored["mods"], **merged)
     if isinstance(value, Lowstate):
         value.done = lambda returns: minion.project.requests.delete(minion.id)
     return value
@@ -437,25 +437,25 @@ def _allow(minion: Minion, states: Any, allowed: bool) -> dict[str, Any]:
     now = list_disabled(minion)
     now = before = list(now) if isinstance(now, list) else []
     word = "enabled" if allowed else "disabled"
-    said = []
+    texts = []
     for state in _split(states):
         already = (state in now) is not allowed
-        said.append(f"Info: {state} state {'already ' if already else ''}{word}.")
+        texts.append(f"Info: {state} state {'already ' if already else ''}{word}.")
         if not already:
             now = [name for name in now if name != state] if allowed else [*now, state]
     if now != before:
         minion.remote("grains.setval", ["state_runs_disabled", now], {})
-    return {"res": True, "msg": "\n".join(said)}
+    return {"res": True, "msg": "\n".join(texts)}
 
 
 def _forbidden(minion: Minion, name: str) -> list[str]:
     """The reasons why these SLS may not run: they are disabled on the target."""
-    said = []
+    texts = []
     disabled = minion.grains.get("state_runs_disabled")
     for pattern in disabled if isinstance(disabled, list) else []:
         if ".*" in pattern and name.startswith(pattern.split(".")[0] + "."):
             by = f'The state file "{name}" is currently disabled by "{pattern}", to re-enable, '
-            said.append(f"{by}run state.enable {pattern}.")
+            texts.append(f"{by}run state.enable {pattern}.")
         elif pattern == name:
-            said.append(f'The state file "{name}" is currently disabled, to re-enable, run state.enable {name}.')
-    return said
+            texts.append(f'The state file "{name}" is currently disabled, to re-enable, run state.enable {name}.')
+    return texts

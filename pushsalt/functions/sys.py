@@ -33,7 +33,7 @@ __reads__ = (
 )
 
 
-def _own(minion: Minion) -> Mapping[str, Callable[..., Any]]:
+def _callable_functions(minion: Minion) -> Mapping[str, Callable[..., Any]]:
     """The controller's functions that may be called for this target."""
     controller = minion.controller
     allowed = [name for name in controller.names() if callable_from_outside(minion.opts, name)]
@@ -49,22 +49,22 @@ def _elsewhere(minion: Minion, function: str, args: tuple[Any, ...], both: Calla
 
 def list_functions(minion: Minion, *args: str, **kwargs: Any) -> list[str]:
     """The names of all functions, of those of some modules, or of those that match a glob."""
-    found = _elsewhere(minion, "list_functions", args, lambda functions, *args: sysdoc.chosen(functions, args))
-    return sorted({*found, *sysdoc.chosen(_own(minion), args)})
+    names = _elsewhere(minion, "list_functions", args, lambda functions, *args: sysdoc.chosen(functions, args))
+    return sorted({*names, *sysdoc.chosen(_callable_functions(minion), args)})
 
 
 def list_modules(minion: Minion, *args: str) -> list[str]:
     """The names of all modules, or of those that match a glob."""
-    found = _elsewhere(minion, "list_modules", args, lambda functions, *args: sysdoc.modules(functions, args))
-    return sorted({*found, *sysdoc.modules(_own(minion), args)})
+    names = _elsewhere(minion, "list_modules", args, lambda functions, *args: sysdoc.modules(functions, args))
+    return sorted({*names, *sysdoc.modules(_callable_functions(minion), args)})
 
 
 def doc(minion: Minion, *args: str) -> dict[str, Any]:
     """``{function: docstring}`` of all modules, of some, or of functions that match a glob."""
-    own = _own(minion)
+    own = _callable_functions(minion)
     docs = {name: sysdoc.plain(own[name].func.__doc__) for name in sysdoc.chosen(own, args)}  # type: ignore[attr-defined]
-    found = _elsewhere(minion, "doc", args, _docs)
-    return dict(sorted({**docs, **found}.items()))
+    texts = _elsewhere(minion, "doc", args, _docs)
+    return dict(sorted({**docs, **texts}.items()))
 
 
 def _docs(functions: Mapping[str, Callable[..., Any]], *args: str) -> dict[str, Any]:
@@ -73,12 +73,12 @@ def _docs(functions: Mapping[str, Callable[..., Any]], *args: str) -> dict[str, 
 
 def argspec(minion: Minion, module: str = "") -> dict[str, Any]:
     """``{function: {args, defaults, varargs, kwargs}}`` of a module, or of functions that match a glob."""
-    found = _elsewhere(minion, "argspec", (module,), sysdoc.argspecs)
-    for name, spec in sysdoc.argspecs(_own(minion), module).items():
-        earlier = found.get(name)  # for a function that both have, the signature with more arguments
+    specs = _elsewhere(minion, "argspec", (module,), sysdoc.argspecs)
+    for name, spec in sysdoc.argspecs(_callable_functions(minion), module).items():
+        earlier = specs.get(name)  # for a function that both have, the signature with more arguments
         if earlier is None or len(earlier["args"] or ()) < len(spec["args"] or ()):
-            found[name] = spec
-    return dict(sorted(found.items()))
+            specs[name] = spec
+    return dict(sorted(specs.items()))
 
 
 def list_renderers(minion: Minion, *args: str) -> list[str]:
@@ -90,11 +90,11 @@ def list_renderers(minion: Minion, *args: str) -> list[str]:
 def renderer_doc(minion: Minion, *args: str) -> dict[str, Any]:
     """``{renderer: docstring}``."""
     places = plugins.folders("renderers", minion.project.config.opts)
-    found = {}
+    docs = {}
     for name in list_renderers(minion, *args):
         module = plugins.load("renderers", name, places)
-        found[name] = sysdoc.plain(getattr(getattr(module, "render", None), "__doc__", None) or module.__doc__)
-    return found
+        docs[name] = sysdoc.plain(getattr(getattr(module, "render", None), "__doc__", None) or module.__doc__)
+    return docs
 
 
 def _none(what: str) -> Callable[..., list[str]]:

@@ -64,10 +64,10 @@ def parse_address(url: object, option: str) -> Address:
     if url.startswith("/"):
         return Address(Path(url).as_uri(), "file")
     if "://" not in url:
-        found = _SCP.fullmatch(url)
-        if found is None or found["host"] in SCHEMES or _dashed(found["path"]):
+        match = _SCP.fullmatch(url)
+        if match is None or match["host"] in SCHEMES or _dashed(match["path"]):
             raise ConfigError(f"{option}: {shown!r} is not the URL of a repository", hint=_ALLOWED)
-        return Address(url, "ssh", found["host"].strip("[]"), None, found["user"] or "")
+        return Address(url, "ssh", match["host"].strip("[]"), None, match["user"] or "")
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port

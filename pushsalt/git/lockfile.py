@@ -59,13 +59,13 @@ class LockFile:
         self.path = path
         self.strict = strict
         self._lock = threading.Lock()
-        found = _read(path) if path is not None else None
-        if strict and found is None:
+        pins = _read(path) if path is not None else None
+        if strict and pins is None:
             where = f"there is no {path}" if path else f"there is no project folder for a {NAME}"
             raise ConfigError(f"--locked: {where}", hint="`pushsalt formula update` writes it")
         #: whether the file exists; otherwise no ref is pinned
-        self.exists = found is not None
-        self.pins: Pins = found or {}
+        self.exists = pins is not None
+        self.pins: Pins = pins or {}
 
     def revision(self, url: str, ref: str) -> str | None:
         return self.pins.get(url, {}).get(ref)
@@ -134,7 +134,7 @@ def _read(path: Path) -> Pins | None:
         raise ConfigError(
             f"{path} is not a lock file of this version", hint="`pushsalt formula update` writes a new one"
         )
-    found: Pins = {}
+    pins: Pins = {}
     for url, refs in (data.get("remotes") or {}).items():
         for ref, commit in (refs if isinstance(refs, dict) else {"": None}).items():
             if not isinstance(commit, str) or not _HASH.fullmatch(commit):
@@ -142,8 +142,8 @@ def _read(path: Path) -> Pins | None:
                     f"{path}: {url}: the value of {ref} is not the hash of a commit",
                     hint="restore it from version control",
                 )
-            found.setdefault(str(url), {})[str(ref)] = commit
-    return found
+            pins.setdefault(str(url), {})[str(ref)] = commit
+    return pins
 
 
 def _text(pins: Mapping[str, Mapping[str, str]]) -> str:

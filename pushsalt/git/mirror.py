@@ -84,11 +84,11 @@ class Mirror:
     def _read_note(self) -> Note | None:
         if not all(map(is_ours, (self._private.parent, self._private, self.folder, self._notes.path))):
             return None
-        found = self._notes.get(self.key)
+        stored = self._notes.get(self.key)
         try:
-            if found is not None:
-                refs = {str(name): (str(pair[0]), str(pair[1])) for name, pair in found["refs"].items()}
-                note = Note(int(found["number"]), float(found["fetched"]), refs)
+            if stored is not None:
+                refs = {str(name): (str(pair[0]), str(pair[1])) for name, pair in stored["refs"].items()}
+                note = Note(int(stored["number"]), float(stored["fetched"]), refs)
                 if is_ours(self._path(note.number)):
                     return note
         except (KeyError, TypeError, ValueError, IndexError):
@@ -217,8 +217,8 @@ class Mirror:
             argv = git_argv("ls-remote", "--symref", "--", remote.address.url, "HEAD", config=way.config)
             done = run(argv, env=way.env, silence=self._silence, pass_fds=way.pass_fds, running=self._running)
         check(done, self.remote.address, UnreachableError)
-        found = re.match(rb"ref: refs/heads/(\S+)\tHEAD", done.out)
-        branch = found[1].decode("utf-8", "replace") if found else ""
+        match = re.match(rb"ref: refs/heads/(\S+)\tHEAD", done.out)
+        branch = match[1].decode("utf-8", "replace") if match else ""
         return branch if is_ref(branch) else None
 
     def deepen(self, commit: str, depth: int) -> None:
@@ -232,9 +232,9 @@ class Mirror:
     def rebuild(self, number: int, progress: Callable[[str], None] | None = None, wanted: str = "") -> None:
         """Rebuild the copy with this number, because an object is damaged. Raises UnreachableError, OSError."""
         with self._locked(progress):
-            found = self._read_note()
-            if found is not None and found.number != number:
-                self._forget(found)  # another thread or controller has rebuilt it
+            note = self._read_note()
+            if note is not None and note.number != number:
+                self._forget(note)  # another thread or controller has rebuilt it
                 return
             log.warning("git: the copy of %s in the cache is damaged; it is rebuilt", self.remote.shown)
             self._make_anew(progress, wanted)
@@ -434,7 +434,7 @@ class Mirror:
         private_dir(self.folder)
         descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
-            said = False
+            is_reported = False
             while True:
                 try:
                     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -442,9 +442,9 @@ class Mirror:
                 except BlockingIOError:
                     if self._running.stopped:
                         raise StoppedError("stopped") from None
-                    if not said and progress:
+                    if not is_reported and progress:
                         progress("another pushsalt command is fetching it")
-                    said = True
+                    is_reported = True
                     time.sleep(0.05)
             self._lock_fds = (descriptor,)
             yield

@@ -71,7 +71,7 @@ def read_refs(path: Path) -> dict[str, tuple[str, str]]:
         raise DamagedError(f"{path}: its refs cannot be read: {str(exc.stderr).strip()}") from None
     finally:
         repository.close()
-    found = {}
+    refs = {}
     for line in text.decode("utf-8", "replace").split("\n"):
         if not line or "\ufffd" in line:
             continue
@@ -79,8 +79,8 @@ def read_refs(path: Path) -> dict[str, tuple[str, str]]:
         if kind == "tag":
             kind, commit, tree = inner_kind, inner, inner_tree
         if kind == "commit" and name != f"{BRANCHES}HEAD":
-            found[name] = (commit, tree)
-    return found
+            refs[name] = (commit, tree)
+    return refs
 
 
 def difference(before: Note | None, now: Note | None) -> Update:

@@ -63,13 +63,13 @@ class Objects:
 
     def tree(self, oid: str) -> Mapping[str, Entry]:
         """The entries of a tree by name, without names that no file system allows (``..``, with a slash)."""
-        found = self._trees.get(oid)
-        if found is None:
+        entries = self._trees.get(oid)
+        if entries is None:
             kind, data = self._read(oid, _MAX_TREE)
             if kind != "tree" or data is None:
                 raise DamagedError(f"{self.git_dir}: object {oid} is not a tree")
-            found = self._trees[oid] = _entries(data, len(oid) // 2)
-        return found
+            entries = self._trees[oid] = _entries(data, len(oid) // 2)
+        return entries
 
     def blob(self, oid: str, limit: int) -> bytes | None:
         """The content of a blob; None if it has more than ``limit`` bytes."""
@@ -217,9 +217,9 @@ class Objects:
 def _hash(kind: str, size: int, hex_digits: int, data: bytes = b"") -> hashlib._Hash:
     """A hash object for an object's name, fed with its header and this content."""
     make = hashlib.sha1 if hex_digits == 40 else hashlib.sha256
-    found = make(b"%s %d\0" % (kind.encode(), size), usedforsecurity=False)
-    found.update(data)
-    return found
+    digest = make(b"%s %d\0" % (kind.encode(), size), usedforsecurity=False)
+    digest.update(data)
+    return digest
 
 
 class _Checks:
@@ -297,7 +297,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 def _entries(data: bytes, hash_size: int) -> Mapping[str, Entry]:
     """Parse a tree object: a sequence of ``mode name NUL hash``."""
-    found: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     at, end = 0, len(data)
     while at < end:
         space = data.find(b" ", at, at + 8)
@@ -309,5 +309,5 @@ def _entries(data: bytes, hash_size: int) -> Mapping[str, Entry]:
         at = nul + 1 + hash_size
         if name in (b"", b".", b"..") or b"/" in name:
             continue
-        found[name.decode("utf-8", "surrogateescape")] = Entry(mode, data[nul + 1 : at].hex())
-    return found
+        entries[name.decode("utf-8", "surrogateescape")] = Entry(mode, data[nul + 1 : at].hex())
+    return entries

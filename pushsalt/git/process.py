@@ -96,10 +96,10 @@ class StoppedError(GitError):
 class OldGitError(GitError):
     """The git of this machine is too old."""
 
-    def __init__(self, found: str) -> None:
+    def __init__(self, version: str) -> None:
         wanted = ".".join(map(str, OLDEST))
         super().__init__(
-            f"this machine has git {found}; pushsalt needs git >= {wanted} for git remotes",
+            f"this machine has git {version}; pushsalt needs git >= {wanted} for git remotes",
             hint=f"install git {wanted} or newer on this machine, or serve a clone of the repository by file_roots",
         )
 
@@ -133,10 +133,10 @@ def git_argv(*words: str, config: Mapping[str, str] | None = None) -> list[str]:
 def _require_git() -> None:
     """Raises OldGitError if the git on PATH is too old; an unknown version is accepted."""
     path = shutil.which("git")
-    found = _version(path, Path(path).stat().st_mtime_ns) if path else ""  # if missing, starting it raises the error
-    numbers = re.match(r"(\d+)\.(\d+)", found)
+    version = _version(path, Path(path).stat().st_mtime_ns) if path else ""  # if missing, starting it raises the error
+    numbers = re.match(r"(\d+)\.(\d+)", version)
     if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST:
-        raise OldGitError(found)
+        raise OldGitError(version)
 
 
 @lru_cache(maxsize=8)
@@ -154,8 +154,8 @@ def _version(git: str, changed: int) -> str:
         )
     except (OSError, subprocess.SubprocessError):
         return ""
-    found = re.match(r"git version (\S+)", done.stdout.decode("utf-8", "replace"))
-    return found[1] if found else ""
+    match = re.match(r"git version (\S+)", done.stdout.decode("utf-8", "replace"))
+    return match[1] if match else ""
 
 
 class Running:

@@ -44,7 +44,7 @@ def configured(config: Config) -> list[Remote]:
     """All remotes: those of states, then those of pillar. Raises ConfigError."""
     opts = config.opts
     backends = opts.get("fileserver_backend") or ()
-    found = gitfs_remotes(opts) if "git" in backends or "gitfs" in backends else []
+    remotes = gitfs_remotes(opts) if "git" in backends or "gitfs" in backends else []
     for entries in pillar_entries(opts):
-        found += pillar_remotes(entries, opts)
-    return found
+        remotes += pillar_remotes(entries, opts)
+    return remotes

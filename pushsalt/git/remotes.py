@@ -72,7 +72,7 @@ class Remotes:
         by_key = {self.mirror(each).key: each for each in sorted(remotes, key=lambda each: -each.update_interval)}
         wanted = [remote for key, remote in by_key.items() if force or key not in self._synced]
         due = [remote for remote in wanted if force or self._is_due(remote)]
-        found: dict[Remote, Update] = {}
+        by_remote: dict[Remote, Update] = {}
         if len(due) > 1:
             with ThreadPoolExecutor(WIDTH, "git") as pool:
                 try:
@@ -84,8 +84,8 @@ class Remotes:
             updates = [self._fetch(remote, force) for remote in due]
         for remote, update in zip(due, updates, strict=True):
             if update is not None:
-                found[remote] = update
-        return found
+                by_remote[remote] = update
+        return by_remote
 
     def resolve(self, remote: Remote, ref: str) -> tuple[Mirror, str, str] | None:
         """(copy, commit, tree) of a branch, tag or hash of a remote: as pinned by the lock file, else the current one.
@@ -102,21 +102,21 @@ class Remotes:
                 if commit is not None:
                     return mirror, commit, self._tree(mirror, commit)
             self._require(mirror)
-            found = mirror.commit(ref, remote.ref_types)
-            if found is None and mirror.key not in self._synced and ref in remote.named_refs():
+            oid = mirror.commit(ref, remote.ref_types)
+            if oid is None and mirror.key not in self._synced and ref in remote.named_refs():
                 # Remotes with pins are not fetched at the start; this ref is not pinned yet, and newer than the copy.
                 self._fetch(remote, True)
-                found = mirror.commit(ref, remote.ref_types)
-            if found is None and "sha" in remote.ref_types and is_sha(ref) and len(ref) in (40, 64):
+                oid = mirror.commit(ref, remote.ref_types)
+            if oid is None and "sha" in remote.ref_types and is_sha(ref) and len(ref) in (40, 64):
                 named = ref in remote.named_refs()
                 try:
                     return mirror, ref.lower(), self._tree(mirror, ref.lower(), whole=named)
                 except GitError:  # a saltenv that is a commit hash exists in one remote only
                     if named:
                         raise
-            if found is None:
+            if oid is None:
                 return None
-            name, commit, tree = found
+            name, commit, tree = oid
             if name != ref:
                 self.lock.add(url, name, commit)
             return mirror, commit, tree
@@ -240,8 +240,8 @@ class Remotes:
             log.error("git: %s cannot be fetched, and there is no copy of it: %s%s", remote.shown, exc.message, hint)
             return
         ref = remote.ref("base") if remote.role == "gitfs" else remote.branch
-        found = mirror.commit(ref or remote.base, remote.ref_types)
-        revision = f", {ref} at {found[1][:12]}" if found else ""
+        commit = mirror.commit(ref or remote.base, remote.ref_types)
+        revision = f", {ref} at {commit[1][:12]}" if commit else ""
         log.warning(
             "git: %s cannot be fetched: %s%s; the copy of %s ago is used%s",
             remote.shown,
@@ -282,8 +282,8 @@ class Remotes:
             mirror = self.mirror(mirror.remote)
         if mirror.note is None:
             reason = self._synced.get(mirror.key)
-            said = f": {reason.message}; {reason.hint}" if reason else ""
-            raise GitError(f"{mirror.remote.shown} has never been fetched{said}", hint=reason.hint if reason else "")
+            detail = f": {reason.message}; {reason.hint}" if reason else ""
+            raise GitError(f"{mirror.remote.shown} has never been fetched{detail}", hint=reason.hint if reason else "")
 
     def _tree(self, mirror: Mirror, commit: str, whole: bool = True) -> str:
         """The tree of a commit, which may be in no ref; it is fetched by its hash if the copy lacks it."""

@@ -132,21 +132,21 @@ class Remote:
 
     def envs_of(self, branches: Iterable[str], tags: Iterable[str]) -> set[str]:
         """The saltenvs of a repository with these refs."""
-        found = {"base"} if is_sha(self.base) else set()
+        envs = {"base"} if is_sha(self.base) else set()
         mapped: dict[str, list[str]] = {}
         for saltenv, own in self.saltenvs.items():
             if "ref" in own:
                 mapped.setdefault(own["ref"], []).append(saltenv)
-                found.add(saltenv)
+                envs.add(saltenv)
         refs = [*(branches if "branch" in self.ref_types else ()), *(tags if "tag" in self.ref_types else ())]
         for ref in refs:
             if ref in mapped:
-                found.update(mapped[ref])
+                envs.update(mapped[ref])
             elif ref == self.base:
-                found.add("base")
+                envs.add("base")
             elif not self.disable_saltenv_mapping:
-                found.add(ref)
-        return {saltenv for saltenv in found if self.is_exposed(saltenv)}
+                envs.add(ref)
+        return {saltenv for saltenv in envs if self.is_exposed(saltenv)}
 
     def named_refs(self) -> list[str]:
         """The refs that the options name, in no particular order."""
@@ -173,12 +173,12 @@ def pillar_remotes(entries: Iterable[Any], opts: Mapping[str, Any]) -> list[Remo
 
 def pillar_entries(opts: Mapping[str, Any]) -> list[list[Any]]:
     """The values of all ``git`` entries of ``ext_pillar``."""
-    found = []
+    entries = []
     for source in opts.get("ext_pillar") or ():
         if isinstance(source, Mapping) and "git" in source:
             below = source["git"]
-            found.append(list(below) if isinstance(below, list | tuple) else [below])
-    return found
+            entries.append(list(below) if isinstance(below, list | tuple) else [below])
+    return entries
 
 
 def _remote(role: Role, entry: Any, opts: Mapping[str, Any]) -> Remote:
@@ -294,16 +294,16 @@ def _joined(below: Any, label: str) -> dict[str, Any]:
         return {str(key): value for key, value in below.items()}
     if not isinstance(below, list | tuple | None):
         raise ConfigError(f"{label}: {below!r} is not a list of options", hint="write  - option: value  a line")
-    found: dict[str, Any] = {}
+    merged: dict[str, Any] = {}
     for item in below or ():
         if not isinstance(item, Mapping):
             raise ConfigError(f"{label}: {item!r} is not an option", hint="write  - option: value  a line")
-        found.update({str(key): value for key, value in item.items()})
-    return found
+        merged.update({str(key): value for key, value in item.items()})
+    return merged
 
 
 def _saltenvs(own: Any, general: Any, label: str) -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = {}
+    by_env: dict[str, dict[str, str]] = {}
     for part in (_joined(general, "gitfs_saltenv"), _joined(own, f"{label}: saltenv")):
         for saltenv, below in part.items():
             settings = {key: str(value) for key, value in _joined(below, f"{label}: saltenv {saltenv}").items()}
@@ -315,8 +315,8 @@ def _saltenvs(own: Any, general: Any, label: str) -> dict[str, dict[str, str]]:
                 settings["root"] = _folder(settings["root"], f"{label}: root of {saltenv}")
             if "mountpoint" in settings:
                 settings["mountpoint"] = _mountpoint(settings["mountpoint"], f"{label}: mountpoint of {saltenv}")
-            found.setdefault(saltenv, {}).update(settings)
-    return found
+            by_env.setdefault(saltenv, {}).update(settings)
+    return by_env
 
 
 def _typed(name: str, value: Any, label: str) -> Any:
@@ -355,9 +355,9 @@ def _renderers(value: Any, label: str) -> frozenset[str] | None:
 
 def _refspec(spec: str, label: str) -> str:
     """A refspec to fetch below ``refs/``; forced (``+``), because remote branches may be rewritten."""
-    found = _REFSPEC.fullmatch(spec)
-    source, target = (found["from"], found["to"]) if found else ("", "")
-    if not found or not all(is_ref(part.replace("*", "x", 1)) for part in (source, target)):
+    match = _REFSPEC.fullmatch(spec)
+    source, target = (match["from"], match["to"]) if match else ("", "")
+    if not match or not all(is_ref(part.replace("*", "x", 1)) for part in (source, target)):
         text = f"{label}: {spec!r} is not a refspec that can be fetched"
         raise ConfigError(text, hint=f"for example {REFSPECS[0]}")
     return f"+{source}:{target}"

@@ -87,10 +87,10 @@ class CommitTree:
 
     def find(self, path: str, rel: str) -> GitFile | None:
         """The file at a normalized path of the repository; ``rel`` is its path in the file server."""
-        found = self.read(lambda objects: self._resolve(objects, path))
-        if found is None or found[1].mode in (TREE, SUBMODULE, LINK):
+        resolved = self.read(lambda objects: self._resolve(objects, path))
+        if resolved is None or resolved[1].mode in (TREE, SUBMODULE, LINK):
             return None
-        inside, entry = found
+        inside, entry = resolved
         return GitFile(rel, f"{self.label}:{inside}", entry.mode & 0o777, entry.oid, self)
 
     def listing(self, root: str) -> Listing:
@@ -101,15 +101,15 @@ class CommitTree:
             return self._listings[root]
 
     def is_folder(self, path: str) -> bool:
-        found = self.read(lambda objects: self._resolve(objects, path))
-        return found is not None and found[1].mode == TREE
+        entry = self.read(lambda objects: self._resolve(objects, path))
+        return entry is not None and entry[1].mode == TREE
 
     def folder(self, path: str) -> list[str]:
         """The names in a folder of the repository; empty for anything else."""
-        found = self.read(lambda objects: self._resolve(objects, path) if path else ("", Entry(TREE, self.oid)))
-        if found is None or found[1].mode != TREE:
+        entry = self.read(lambda objects: self._resolve(objects, path) if path else ("", Entry(TREE, self.oid)))
+        if entry is None or entry[1].mode != TREE:
             return []
-        return sorted(self.read(lambda objects: objects.tree(found[1].oid)))
+        return sorted(self.read(lambda objects: objects.tree(entry[1].oid)))
 
     def read(self, work: Callable[[Objects], Result]) -> Result:
         """Call ``work`` with the objects. Raises GitError if they are damaged and cannot be fetched again."""
@@ -147,19 +147,19 @@ class CommitTree:
             if entry.mode != TREE:
                 return None
             above = entry.oid
-            found = objects.tree(above).get(name)
-            if found is None:
+            child = objects.tree(above).get(name)
+            if child is None:
                 return None
-            if found.mode == LINK:
+            if child.mode == LINK:
                 links += 1
-                target = objects.blob(found.oid, _MAX_LINK)
+                target = objects.blob(child.oid, _MAX_LINK)
                 if links > _LINKS or not target or target.startswith(b"/"):
                     return None
                 waiting += target.decode("utf-8", "surrogateescape").split("/")[::-1]
                 continue
-            entry = found
-            if found.mode == TREE:
-                way.append((name, found.oid))
+            entry = child
+            if child.mode == TREE:
+                way.append((name, child.oid))
             elif [part for part in waiting if part not in ("", ".")]:
                 return None
             else:
@@ -167,14 +167,14 @@ class CommitTree:
         return "/".join(part for part, _ in way), entry
 
     def _list(self, objects: Objects, root: str) -> Listing:
-        found = self._resolve(objects, root) if root else ("", Entry(TREE, self.oid))
-        if found is None or found[1].mode != TREE:
+        resolved = self._resolve(objects, root) if root else ("", Entry(TREE, self.oid))
+        if resolved is None or resolved[1].mode != TREE:
             return Listing()
-        top = found[0]
+        top = resolved[0]
         files: list[str] = []
         dirs: list[str] = []
         links: dict[str, str] = {}
-        for path, entry in objects.walk(found[1].oid):
+        for path, entry in objects.walk(resolved[1].oid):
             if entry.mode == TREE:
                 dirs.append(path)
             elif entry.mode == LINK:

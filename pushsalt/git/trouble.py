@@ -47,9 +47,9 @@ def check(done: Done, address: Address, error: type[GitError]) -> None:
     if done.code == 0:
         return
     words = [line.removeprefix("fatal: ") for line in done.words.splitlines() if not _NOISE.match(line)]
-    said = without_credentials("; ".join(words[-6:])) or f"git ended with code {done.code}"
-    said = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "?", said)  # the text may come from the server
+    message = without_credentials("; ".join(words[-6:])) or f"git ended with code {done.code}"
+    message = re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "?", message)  # the text may come from the server
     if address.password:
-        said = said.replace(address.password, "**********")
-    hint = next((hint for patterns, hint in _HINTS if any(mark.lower() in said.lower() for mark in patterns)), "")
-    raise error(said, hint=hint or "try  git ls-remote  with the same URL")
+        message = message.replace(address.password, "**********")
+    hint = next((hint for patterns, hint in _HINTS if any(mark.lower() in message.lower() for mark in patterns)), "")
+    raise error(message, hint=hint or "try  git ls-remote  with the same URL")

@@ -66,28 +66,28 @@ def answer(side: Side, target: Target, cached: Mapping[str, Any] | None) -> Answ
     minion = side.minion(target, grains)
     try:
         minion.check_pillar()  # before the recording, since pillar is compiled separately for each target
-        found: Answer = minion.once(_LEVEL, "impact", lambda: _looked(minion, side.place))
+        result: Answer = minion.once(_LEVEL, "impact", lambda: _looked(minion, side.place))
     except StateError as exc:
-        return Answer(errors=list(_told(exc.errors, side.place)))
+        return Answer(errors=list(_lines_of_errors(exc.errors, side.place)))
     except PushsaltError as exc:
-        return Answer(errors=list(_told([exc.message], side.place)))
-    return found
+        return Answer(errors=list(_lines_of_errors([exc.message], side.place)))
+    return result
 
 
 def _looked(minion: Minion, place: Place) -> Answer:
-    found = Answer(pillar=minion.pillar_result.pillar)
+    answer = Answer(pillar=minion.pillar_result.pillar)
     result = minion.compiler.highstate()
     if result.problems:
-        found.errors = list(_told(result.errors, place))
-        return found
+        answer.errors = list(_lines_of_errors(result.errors, place))
+        return answer
     for chunk in result.low:
-        found.states.setdefault(place.shown(tag(chunk)), place.shown(arguments(chunk)))
+        answer.states.setdefault(place.shown(tag(chunk)), place.shown(arguments(chunk)))
     for chunk in result.low:
-        for path, content in _contents(minion, chunk, place, found.unknown):
-            found.files.setdefault(place.shown(path), content)
-    found.unknown = list(dict.fromkeys(found.unknown))
-    found.reads = _reads()
-    return found
+        for path, content in _contents(minion, chunk, place, answer.unknown):
+            answer.files.setdefault(place.shown(path), content)
+    answer.unknown = list(dict.fromkeys(answer.unknown))
+    answer.reads = _reads()
+    return answer
 
 
 def _reads() -> tuple[tuple[Any, ...], ...] | None:
@@ -99,23 +99,23 @@ def _reads() -> tuple[tuple[Any, ...], ...] | None:
     return tuple(read for read in reads if read[0] in ("find", "read", "list"))
 
 
-def _told(errors: Any, place: Place) -> Iterator[str]:
+def _lines_of_errors(errors: Any, place: Place) -> Iterator[str]:
     """Each error as one line; those caused by the missing connection have a note about it."""
     texts = [str(error) for error in errors]
     for text in texts[1:] if len(texts) > 1 and texts[0].startswith("Pillar failed") else texts:
-        asked = _NEEDS.search(text)
+        match = _NEEDS.search(text)
         where = re.search(r"SLS '([^']*)'", text)
         of = f" (SLS {where[1]})" if where else ""
-        yield f"{asked[1]} needs the target{of}" if asked else str(place.shown(text.split("\n", 1)[0]))
+        yield f"{match[1]} needs the target{of}" if match else str(place.shown(text.split("\n", 1)[0]))
 
 
 def arguments(chunk: Chunk) -> dict[str, Any]:
     """The arguments of a chunk, with those of the requisites, and its SLS."""
-    found = {key: value for key, value in chunk.items() if key not in _INNER}
+    values = {key: value for key, value in chunk.items() if key not in _INNER}
     order = chunk.get("order")
     if isinstance(order, int) and not 0 < order < _COUNTED:
-        return found
-    return found if order is None else {**found, "order": order}
+        return values
+    return values if order is None else {**values, "order": order}
 
 
 # files ----------------------------------------------------------------------------------------------------------------
@@ -133,8 +133,8 @@ def _contents(minion: Minion, chunk: Chunk, place: Place, unknown: list[str]) ->
         if chunk["fun"] == "recurse":
             yield from _below(minion, name, *where)
             continue
-        found = minion.files.find(*where)
-        if found is None:
+        file = minion.files.find(*where)
+        if file is None:
             continue
         if template:
             text = _rendered(minion, chunk, url, saltenv, str(template), place, unknown)
@@ -142,7 +142,7 @@ def _contents(minion: Minion, chunk: Chunk, place: Place, unknown: list[str]) ->
                 data = place.shown(text)
                 yield name, Content(hashlib.sha256(data).hexdigest(), lambda data=data: data)  # type: ignore[misc]
         else:
-            yield name, Content(found.digest(), found.read)
+            yield name, Content(file.digest(), file.read)
         return  # the first existing source of a list is used
 
 
@@ -168,8 +168,8 @@ def _rendered(
     except ValueError as exc:
         unknown.append(f"{chunk.get('name')}: {exc}")
     except PushsaltError as exc:
-        asked = _NEEDS.search(exc.message)
-        why = f"it asks the target: {asked[1]}" if asked else place.shown(exc.message.split("\n", 1)[0])
+        match = _NEEDS.search(exc.message)
+        why = f"it asks the target: {match[1]}" if match else place.shown(exc.message.split("\n", 1)[0])
         unknown.append(f"{chunk.get('name')}: {url} cannot be rendered: {why}")
     return None
 

@@ -50,7 +50,7 @@ def _states(old: Answer, new: Answer) -> dict[str, Any]:
     return {
         "added": [tag for tag in new.states if tag not in old.states],
         "removed": [tag for tag in old.states if tag not in new.states],
-        "changed": {tag: found for tag, found in changed.items() if found},
+        "changed": {tag: differences for tag, differences in changed.items() if differences},
     }
 
 
@@ -94,13 +94,13 @@ def _keys(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Any]:
             yield key
 
 
-def lines(id: str, found: Mapping[str, Any]) -> Iterator[str]:
+def lines(id: str, differences: Mapping[str, Any]) -> Iterator[str]:
     """The lines that ``--fail-on`` is searched in: one for each difference."""
     for kind in _KINDS:
-        yield from (f"{id} {kind} {_words(tag)}" for tag in found["states"][kind])
-    yield from (f"{id} file {path}" for path in found["files"])
-    yield from (f"{id} pillar {key}" for key in found["pillar"])
-    yield from (f"{id} unknown {why}" for why in found["unknown"])
+        yield from (f"{id} {kind} {_words(tag)}" for tag in differences["states"][kind])
+    yield from (f"{id} file {path}" for path in differences["files"])
+    yield from (f"{id} pillar {key}" for key in differences["pillar"])
+    yield from (f"{id} unknown {why}" for why in differences["unknown"])
 
 
 def _words(tag: str) -> str:

@@ -48,9 +48,9 @@ def repository(project: Project) -> Repository:
     config = project.config
     roots = [root for folders in (config.opts.get("file_roots") or {}).values() for root in folders or ()]
     for folder in (*([config.path.parent] if config.path is not None else []), *map(Path, roots)):
-        found = Repository.around(folder.absolute())
-        if found is not None:
-            return found
+        repository = Repository.around(folder.absolute())
+        if repository is not None:
+            return repository
     where = config.project or config.path or Path.cwd()
     raise UsageError(f"{where} is in no git repository", hint="impact compares revisions: git init, and commit")
 
@@ -81,16 +81,16 @@ def compare(
     commits = sides(repo, words)
     with ExitStack() as stack:
         folders = [stack.enter_context(_folder(repo, commit, project.config.cache_dir, reporter)) for commit in commits]
-        made = []
+        impacts = []
         for commit, folder in zip(commits, folders, strict=True):
             place = Place(repo.top, folder, tuple(folders))
             own = settings_of(settings, project, place)
             if own.config is not None and not own.config.exists():
                 text = f"{commit[:12]} has no {own.config.relative_to(folder)}: the project was not there yet"
                 raise UsageError(text, hint="name a later revision")
-            made.append(Side(commit or WORKING, own, place, reporter, everything))
-            stack.callback(made[-1].close)
-        return between(made[0], made[1], project, ids)
+            impacts.append(Side(commit or WORKING, own, place, reporter, everything))
+            stack.callback(impacts[-1].close)
+        return between(impacts[0], impacts[1], project, ids)
 
 
 def locked(settings: Settings, project: Project, old: Path, new: Path, reporter: Reporter) -> Impact:
@@ -126,7 +126,7 @@ def _folder(repo: Repository, commit: str, cache: Path, reporter: Reporter) -> I
 def between(old: Side, new: Side, project: Project, ids: Collection[str] | None) -> Impact:
     """The differences of two sides. ``project`` has the cached grains; all secrets are added to its redactor."""
     shared = _Shared(old, new)
-    found = Impact(old.name, new.name)
+    impact = Impact(old.name, new.name)
     differences: dict[tuple[int, int], dict[str, Any]] = {}
     kept: list[Answer] = []  # keeps the objects alive, so that ``id()`` is not used for another one
     before, after = old.targets(), new.targets()
@@ -141,12 +141,12 @@ def between(old: Side, new: Side, project: Project, ids: Collection[str] | None)
         if key not in differences:
             differences[key] = difference(pair[0], pair[1], shared.changed)
         if differences[key]:
-            found.ids[id] = differences[key]
-        found.total += 1
-    found.rendered = len({id_of(each) for each in kept})
+            impact.ids[id] = differences[key]
+        impact.total += 1
+    impact.rendered = len({id_of(each) for each in kept})
     for side in (old, new):
         project.redactor.add_secrets(*side.project.redactor.secrets())
-    return found
+    return impact
 
 
 #: ``id`` is the name of a target here.
@@ -205,9 +205,9 @@ _OWN: Final = ("transport", "minion_opts", "grains", "pillar", "groups", "resour
 
 def _files(files: FileServer) -> list[tuple[str, str, str]]:
     """(saltenv, path, digest) of all files."""
-    found = []
+    paths = []
     for saltenv in files.envs():
         for path in files.list_files(saltenv):
             file = files.find(path, saltenv)
-            found.append((saltenv, path, file.digest() if file is not None else ""))
-    return found
+            paths.append((saltenv, path, file.digest() if file is not None else ""))
+    return paths

@@ -50,9 +50,9 @@ class Repository:
 
     def commit(self, revision: str) -> str:
         """The hash of the commit that a revision names. Raises UsageError if there is none."""
-        found = self.find(revision)
-        if found is not None:
-            return found
+        oid = self.find(revision)
+        if oid is not None:
+            return oid
         text = f"there is no revision {revision!r} in {self.top}"
         if self.is_shallow:
             hint = "the clone is shallow: `git fetch --unshallow` (in a CI: fetch-depth: 0), or fetch that revision"

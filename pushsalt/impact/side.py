@@ -115,8 +115,8 @@ class _Snapshot(Snapshot):
         return True
 
     def key(self, kind: str, *place: Any) -> Key:
-        found = super().key(kind, *place)
-        return str(self._place.normal(str(found))) if kind == "find" and found is not None else found
+        base = super().key(kind, *place)
+        return str(self._place.normal(str(base))) if kind == "find" and base is not None else base
 
 
 class _Shared(Shared):
@@ -136,23 +136,23 @@ class _Shared(Shared):
             key = (target.transport, test, saltenv, pillarenv, key_of(dict(target.minion_opts)))
         except NoKeyError:
             return super().settings(target, test=test, saltenv=saltenv, pillarenv=pillarenv)
-        found = self._made.get(key)
-        if found is None:
+        settings = self._made.get(key)
+        if settings is None:
             config = self._project.config
             values = minion_opts(config, target, test=test, saltenv=saltenv, pillarenv=pillarenv)
-            found = self._made[key] = _Settings(values, self._place)
+            settings = self._made[key] = _Settings(values, self._place)
             same = key_of(self._place.normal({**values, "id": ""}))
-            found.number = self._numbers.setdefault(same, found.number)
-        return found
+            settings.number = self._numbers.setdefault(same, settings.number)
+        return settings
 
     def comparable(self, value: Any) -> Any:
         return self._place.normal(value)
 
     def snapshot(self, tree: str) -> Snapshot:
-        found = self._looked.get(tree)
-        if found is None:
-            found = self._looked[tree] = _Snapshot(self.files(tree), self._place)
-        return found
+        snapshot = self._looked.get(tree)
+        if snapshot is None:
+            snapshot = self._looked[tree] = _Snapshot(self.files(tree), self._place)
+        return snapshot
 
 
 class Side:
@@ -191,8 +191,8 @@ class Side:
         files = self.project.files
         for saltenv in files.envs():
             for path in files.list_files(saltenv, "_"):
-                found = files.find(path, saltenv)
-                yield saltenv, path, found.digest() if found is not None else ""
+                module = files.find(path, saltenv)
+                yield saltenv, path, module.digest() if module is not None else ""
         for folder in map(Path, self.project.config.opts.get("module_dirs") or ()):
             for file in sorted(folder.rglob("*.py")):
                 yield "", str(self.place.normal(str(file))), hashlib.sha256(file.read_bytes()).hexdigest()

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> object:
-    found: object
+    value: object
     if name == "ResourceIndex":
-        from pushsalt.index.resources import ResourceIndex as found
+        from pushsalt.index.resources import ResourceIndex as value
     elif name == "GrainIndex":
-        from pushsalt.index.grains import GrainIndex as found
+        from pushsalt.index.grains import GrainIndex as value
     elif name == "IndexCorrupt":
-        from pushsalt.errors import IndexCorrupt as found
+        from pushsalt.errors import IndexCorrupt as value
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found
-    return found
+    globals()[name] = value
+    return value
 
 
 __all__ = ["GrainIndex", "IndexCorrupt", "ResourceIndex"]

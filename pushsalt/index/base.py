@@ -44,14 +44,14 @@ class Index:
         from pushsalt.errors import IndexCorrupt
 
         with self._journal.mutex:
-            found = []
+            problems = []
             try:
                 self._refresh()
             except IndexCorrupt as exc:
-                found.append(exc.message)
-            found += self._journal.problems()
-            found += self._segment_problems()
-            return list(dict.fromkeys(found))
+                problems.append(exc.message)
+            problems += self._journal.problems()
+            problems += self._segment_problems()
+            return list(dict.fromkeys(problems))
 
     def place(self) -> tuple[int, int] | None:
         """Identity (device, inode) of the current log file, for ``refill``; None if there is no log yet."""
@@ -88,14 +88,14 @@ class Index:
         with journal.rewriting(wait=True), journal.locked() if waiting else contextlib.nullcontext():
             if journal.place() == instead:
                 old = self._segments()
-                made: list[str] = []
+                names: list[str] = []
                 try:
-                    fill(made)
+                    fill(names)
                 except BaseException:
-                    for name in made:
+                    for name in names:
                         (self.path / name).unlink(missing_ok=True)
                     raise
-                journal.sweep(old, keep=made)
+                journal.sweep(old, keep=names)
             journal.forget()
             self._refresh()
 

@@ -19,10 +19,10 @@ def flags(bits: int, rows: int) -> bytes:
     return f"{bits:0{rows}b}".encode()[::-1].translate(_FROM_DIGITS) if rows else b""
 
 
-def of_rows(found: Iterable[int], rows: int) -> int:
+def of_rows(numbers: Iterable[int], rows: int) -> int:
     """The set of these row numbers, out of ``rows``."""
     marked = bytearray(rows)
-    for row in found:
+    for row in numbers:
         marked[row] = 1
     return of_flags(marked)
 

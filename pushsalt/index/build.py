@@ -138,7 +138,7 @@ class _Merge:
         table = self.base.type_table
         old = decode(table.text()[1:-1]).split("\0") if table.place.total else []
         tables = dict(zip(old, TABLE.iter_unpack(table.rows()), strict=True))
-        found = []
+        types = []
         for name in sorted({*old, *changes}):
             kind = _Type(None, None)
             if name in tables:
@@ -146,8 +146,8 @@ class _Merge:
             if name in changes:
                 self._change(name, kind, changes[name])
             if kind.owners:
-                found.append((name, kind))
-        return found
+                types.append((name, kind))
+        return types
 
     def _change(self, name: str, kind: _Type, changes: Mapping[str, str | None]) -> None:
         ids, owners = kind.names(), kind.owners
@@ -158,9 +158,9 @@ class _Merge:
             place = bisect_left(ids, id, at)
             merged += ids[at:place]
             managed += owners[at:place]
-            there = place < len(ids) and ids[place] == id
-            at = place + there
-            old = owners[place] if there else None
+            exists = place < len(ids) and ids[place] == id
+            at = place + exists
+            old = owners[place] if exists else None
             manager = changes[id]
             new = self._number(manager) if manager is not None else None if self.lowest else self.gone
             if new is not None:

@@ -217,19 +217,19 @@ class Column:
         if self.values is not None:
             yes = bytes([0, *(int(query.of(value)) for value in self.values)]).ljust(256, b"\0")
             return bits.of_flags(self.codes.translate(yes)) if 1 in yes else 0
-        found = bits.of_rows((row for row, value in self.odd if query.of(value)), self.rows) if self.odd else 0
+        mask = bits.of_rows((row for row, value in self.odd if query.of(value)), self.rows) if self.odd else 0
         for group in self.groups:
-            found |= group.find(query, self.rows)
-        return found
+            mask |= group.find(query, self.rows)
+        return mask
 
     def present(self) -> int:
         """The rows that have the grain."""
         if self.values is not None:
             return bits.of_flags(self.codes)
-        found = bits.of_rows((row for row, _ in self.odd), self.rows)
+        mask = bits.of_rows((row for row, _ in self.odd), self.rows)
         for group in self.groups:
-            found |= bits.everything(self.rows) if group.where is None else bits.of_rows(group.where, self.rows)
-        return found
+            mask |= bits.everything(self.rows) if group.where is None else bits.of_rows(group.where, self.rows)
+        return mask
 
     def value(self, row: int) -> Any:
         """The value of one row. Raises KeyError if it has none."""

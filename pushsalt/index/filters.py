@@ -94,8 +94,8 @@ class Filter:
         data = self.all()
         # The first bit rules out most items, without a function call.
         likely = [data[(one * blocks >> 32) * _BLOCK + (one >> 3 & 255)] >> (one & 7) & 1 for one in hashes if data]
-        found = list(compress(items, likely))
-        return list(compress(found, map(self.has, compress(hashes, likely)))) if found else found
+        matches = list(compress(items, likely))
+        return list(compress(matches, map(self.has, compress(hashes, likely)))) if matches else matches
 
     def all(self) -> bytes:
         """All blocks."""
@@ -131,14 +131,16 @@ def blocks_for(count: int) -> int:
     return (count + _MARKS - 1) // _MARKS
 
 
-def written(blocks: int, found: Iterable[Iterable[int]], old: Filter | None = None) -> tuple[bytes, int, int, int, int]:
+def written(
+    blocks: int, hashes: Iterable[Iterable[int]], old: Filter | None = None
+) -> tuple[bytes, int, int, int, int]:
     """The bytes of a filter with these hashes and those of ``old``, which has as many blocks.
 
     Then the numbers of blocks and hashes, and both checksums. Raises Damage if ``old`` is damaged.
     """
     data = bytearray(blocks * _BLOCK) if old is None else bytearray(old.all())
     count = 0
-    for count, key_hash in enumerate(chain.from_iterable(found), 1):  # noqa: B007
+    for count, key_hash in enumerate(chain.from_iterable(hashes), 1):  # noqa: B007
         at = (key_hash * blocks >> 32) * _BLOCK
         data[at + (key_hash >> 3 & 255)] |= 1 << (key_hash & 7)
         data[at + (key_hash >> 14 & 255)] |= 1 << (key_hash >> 11 & 7)

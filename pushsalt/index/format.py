@@ -93,11 +93,11 @@ def _frame_at(data: bytes, at: int) -> tuple[int, bytes] | None:
 def last_checkpoint(data: bytes) -> tuple[int, int]:
     """Offset and number of the last checkpoint's frame in ``data``; zeros without one, or if a copy is damaged."""
     second = data.rfind(CHECKPOINT) - HEAD_SIZE
-    found = _frame_at(data, second) if second >= 0 else None
-    if found is None:
+    frame = _frame_at(data, second) if second >= 0 else None
+    if frame is None:
         return 0, 0
-    first = second - HEAD_SIZE - len(found[1])
-    return (first, found[0]) if first >= 0 and _frame_at(data, first) == found else (0, 0)
+    first = second - HEAD_SIZE - len(frame[1])
+    return (first, frame[0]) if first >= 0 and _frame_at(data, first) == frame else (0, 0)
 
 
 def scan(data: bytes, number: int, *, at: int = 0, most: int = sys.maxsize, thorough: bool = False) -> Scan:
@@ -123,11 +123,11 @@ def scan(data: bytes, number: int, *, at: int = 0, most: int = sys.maxsize, thor
             if later is None:
                 notes.append(f"{len(data) - at} bytes at the end are no complete write")
                 break
-            at, found = later
-            if found[0] != number:
+            at, frame = later
+            if frame[0] != number:
                 raise Damage(f"write {number} of the log is damaged, both copies of it")
             notes.append(f"the first copy of write {number} is damaged")
-            payload = found[1]
+            payload = frame[1]
             at += HEAD_SIZE + len(payload)
         payloads.append(payload)
         number += 1
@@ -137,9 +137,9 @@ def scan(data: bytes, number: int, *, at: int = 0, most: int = sys.maxsize, thor
 def _next(data: bytes, at: int, number: int) -> tuple[int, tuple[int, bytes]] | None:
     """Offset and content of the next undamaged copy of this write or a later one."""
     while (at := data.find(MARK, at)) >= 0:
-        found = _frame_at(data, at)
-        if found is not None and found[0] >= number:
-            return at, found
+        frame = _frame_at(data, at)
+        if frame is not None and frame[0] >= number:
+            return at, frame
         at += 1
     return None
 

@@ -106,7 +106,7 @@ class GrainIndex(Index):
         at = time.time() if seen is None else seen
         packed = {id: Entry(_text(id), at, part.pack(dict(grains))) for id, grains in entries}
         if packed:
-            with self._sound():
+            with self._reading():
                 self._put(packed, within)
                 self._grow()
 
@@ -121,11 +121,11 @@ class GrainIndex(Index):
             with self._journal.locked():
                 self._refresh()
                 added = [] if new is not None else [list(entry) for entry in packed.values()]
-                gone = [id for id in packed if id in self._entries] if new is not None else []
+                removed = [id for id in packed if id in self._entries] if new is not None else []
                 if within is not None:
                     within()
                 number = self._journal.number
-                self._append([new.name if new is not None else None, added, self._kills(packed), gone])
+                self._append([new.name if new is not None else None, added, self._kills(packed), removed])
         except Exception:
             if new is not None and number in (-1, self._journal.number):  # otherwise the log names it
                 (self.path / new.name).unlink(missing_ok=True)
@@ -133,7 +133,7 @@ class GrainIndex(Index):
 
     def delete(self, id: str, *, within: Callable[[], object] | None = None) -> bool:
         """Remove an id; returns whether the index had it. ``within`` as for ``put_many``."""
-        with self._sound():
+        with self._reading():
             with self._journal.locked():
                 self._refresh()
                 if within is not None:
@@ -147,16 +147,16 @@ class GrainIndex(Index):
 
     def compact(self) -> None:
         """Merge all parts into one. Readers and writers are not blocked; done automatically when there are many."""
-        with self._sound():
+        with self._reading():
             self._rewrite(list, wait=True)
 
     def maintain(self) -> None:
         """Merge what is due, unless another process is merging."""
-        with self._sound():
+        with self._reading():
             self._rewrite(self._worth, wait=False)
 
     @contextlib.contextmanager
-    def _sound(self) -> Iterator[None]:
+    def _reading(self) -> Iterator[None]:
         """A context in which Damage of parts becomes IndexCorrupt."""
         try:
             yield
@@ -170,12 +170,12 @@ class GrainIndex(Index):
     def _kills(self, ids: Iterable[str]) -> dict[str, bytes]:
         """name of a part -> the live rows of these ids, as u32."""
         wanted = list(ids)
-        found = {}
+        kills = {}
         for name, one in self._parts.items():
             rows = [row for id in wanted if (row := one.row(id)) is not None and not self._is_dead(name, row)]
             if rows:
-                found[name] = to_bytes(rows)
-        return found
+                kills[name] = to_bytes(rows)
+        return kills
 
     def _is_dead(self, name: str, row: int) -> bool:
         return name in self._dead and self._dead[name][row] != 0
@@ -320,18 +320,18 @@ class GrainIndex(Index):
         ``instead`` is the ``place`` of the log to replace: nothing is done if another process was first.
         """
 
-        def fill(made: list[str]) -> None:
+        def fill(written: list[str]) -> None:
             parts: list[Part] = []
-            taken: dict[str, object] = {}
+            staged: dict[str, object] = {}
             for batch in _batches(source()):
                 new = part.build(Entry(_text(id), at, part.pack(dict(grains))) for id, grains, at, _ in batch)
-                taken.update((id, stamp) for id, _, _, stamp in batch)
+                staged.update((id, stamp) for id, _, _, stamp in batch)
                 new.name = segment_name()
-                made.append(new.name)
+                written.append(new.name)
                 new.write(self.path / new.name)
                 parts.append(new)
             with self._journal.locked():
-                self._journal.reset(made, _corrections(parts, list(differing(taken))))
+                self._journal.reset(written, _corrections(parts, list(differing(staged))))
 
         self._anew(instead, fill)
 

@@ -45,8 +45,8 @@ class Ids(Sequence[str]):
         if self._all is not None or flags.count(1) * _FEW > len(flags):
             return list(compress(self.all(), flags))
         text, places = self._text, self._places
-        found = [text[places[row] : places[row + 1] - 1] for row in compress(range(len(flags)), flags)]
-        return [unescape(id) for id in found] if "\2" in text else found
+        picked = [text[places[row] : places[row + 1] - 1] for row in compress(range(len(flags)), flags)]
+        return [unescape(id) for id in picked] if "\2" in text else picked
 
     def row(self, id: str) -> int | None:
         """The row of an id, or None."""

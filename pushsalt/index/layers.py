@@ -132,57 +132,57 @@ def find(newest_first: Iterable[Layer], type: str, id: str) -> str | None:
     """The manager of a resource; the layers are ordered newest first, unlike in the functions below."""
     sought = hash_key(type, id)
     for layer in newest_first:
-        found = layer.find(type, id, sought)
-        if found is not MISSING:
-            return found
+        manager = layer.find(type, id, sought)
+        if manager is not MISSING:
+            return manager
     return None
 
 
 def by_type(layers: Iterable[Layer], type: str) -> list[str]:
     """The ids of a type, sorted."""
-    found: list[str] = []
+    result: list[str] = []
     for layer in layers:
         ids, gone = layer.ids(type)
-        found = _changed(found, ids, gone) if found else ids
-    return found
+        result = _changed(result, ids, gone) if result else ids
+    return result
 
 
-def _changed(found: list[str], ids: list[str], gone: set[str]) -> list[str]:
+def _changed(before: list[str], ids: list[str], gone: set[str]) -> list[str]:
     merged: list[str] = []
     at = 0
     for id in sorted([*ids, *gone]):
-        place = bisect_left(found, id, at)
-        merged += found[at:place]
-        at = place + 1 if place < len(found) and found[place] == id else place
+        place = bisect_left(before, id, at)
+        merged += before[at:place]
+        at = place + 1 if place < len(before) and before[place] == id else place
         if id not in gone:
             merged.append(id)
-    return merged + found[at:]
+    return merged + before[at:]
 
 
 def owners(layers: Iterable[Layer], type: str) -> dict[str, str]:
     """id -> manager, for all resources of a type."""
-    found: dict[str, str | None] = {}
+    owners: dict[str, str | None] = {}
     for layer in layers:
-        found.update(layer.owners(type))
-    if None not in found.values():
-        return found  # type: ignore[return-value]
-    return {id: manager for id, manager in found.items() if manager is not None}
+        owners.update(layer.owners(type))
+    if None not in owners.values():
+        return owners  # type: ignore[return-value]
+    return {id: manager for id, manager in owners.items() if manager is not None}
 
 
 def by_manager(layers: Sequence[Layer], manager: str) -> list[Key]:
     """The resources of a manager, sorted."""
-    found: list[Key] = []
+    keys: list[Key] = []
     hashes: list[int] = []
     for layer in layers:
-        named = layer.among(found, hashes) if found else ()
+        named = layer.among(keys, hashes) if keys else ()
         if named:
-            hashes = [one for key, one in zip(found, hashes, strict=True) if key not in named]
-            found = [key for key in found if key not in named]
+            hashes = [one for key, one in zip(keys, hashes, strict=True) if key not in named]
+            keys = [key for key in keys if key not in named]
         new = layer.by_manager(manager)
-        found += new
+        keys += new
         if layer is not layers[-1]:
             hashes += starmap(hash_key, new)
-    return sorted(found)
+    return sorted(keys)
 
 
 def types(layers: Sequence[Layer]) -> list[str]:
@@ -218,14 +218,14 @@ def managers(layers: Sequence[Layer]) -> list[str]:
 
 def united(maps: Iterable[ByType]) -> dict[str, dict[str, str | None]]:
     """The mappings merged; later ones override earlier ones."""
-    found: dict[str, dict[str, str | None]] = {}
+    merged: dict[str, dict[str, str | None]] = {}
     for map in maps:
         for type, owners in map.items():
-            if type in found:
-                found[type].update(owners)
+            if type in merged:
+                merged[type].update(owners)
             else:
-                found[type] = dict(owners)
-    return found
+                merged[type] = dict(owners)
+    return merged
 
 
 def everything(layers: Iterable[Layer]) -> Iterator[tuple[str, str, str]]:

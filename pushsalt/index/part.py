@@ -127,11 +127,11 @@ class Part:
         return list(self._columns if self._file is None else self._file.columns)
 
     def column(self, grain: Any) -> Column | None:
-        found = self._columns.get(grain)
-        if found is None and self._file is not None and grain in self._file.columns:
-            found = Column.unpacked(unpack(self._file.block(self._file.columns[grain])), self.rows)
-            self._columns[grain] = found
-        return found
+        column = self._columns.get(grain)
+        if column is None and self._file is not None and grain in self._file.columns:
+            column = Column.unpacked(unpack(self._file.block(self._file.columns[grain])), self.rows)
+            self._columns[grain] = column
+        return column
 
     def row(self, id: str) -> int | None:
         """The row of an id."""
@@ -165,22 +165,22 @@ class Part:
 
     def problems(self) -> list[str]:
         """Damage of the file, as texts."""
-        found = []
+        problems = []
         for grain in self.grains:
             try:
                 self.column(grain)
                 if self._file is not None:
                     self._file.block(self._file.columns[grain])
             except Damage as exc:
-                found.append(f"grain {grain}: {exc}")
+                problems.append(f"grain {grain}: {exc}")
         try:
             if self._file is not None:
                 self._file.block(self._file.ids)
                 self._file.block(self._file.places)
                 self._file.block(self._file.seen)
         except Damage as exc:
-            found.append(str(exc))
-        return found
+            problems.append(str(exc))
+        return problems
 
 
 class File:

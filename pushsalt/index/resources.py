@@ -301,16 +301,16 @@ class ResourceIndex(Index):
                 return
             count = self._joining(segments, sum(map(len, changes.values()))) if changes else 0
             kept, old = names[: len(names) - count], names[len(names) - count :]
-            made = [self._write(segments[len(kept) :], changes, lowest=not kept)] if changes else []
-            new, translate = [*kept, *made], None
+            written = [self._write(segments[len(kept) :], changes, lowest=not kept)] if changes else []
+            new, translate = [*kept, *written], None
             if above is not None:
                 name, batch = above
                 new.append(name)
                 translate = partial(without, batch)
-                made.append(name)
+                written.append(name)
                 if not (self.path / name).exists():  # another process has reset the index meanwhile
                     _build(self.path / name, None, batch)
-            self._replace(new, end, number, made, translate)
+            self._replace(new, end, number, written, translate)
             for name in old:
                 (self.path / name).unlink(missing_ok=True)
 
@@ -374,14 +374,14 @@ class ResourceIndex(Index):
         segments: Sequence[str],
         end: int,
         number: int,
-        made: Sequence[str],
+        written: Sequence[str],
         translate: Callable[[bytes], bytes] | None = None,
     ) -> None:
-        """Replace the log by one with these segments, of which ``made`` are new, and switch to it."""
+        """Replace the log by one with these segments, of which ``written`` are new, and switch to it."""
         try:
             self._journal.replace(segments, end, number, translate=translate, take=self._take)
         except Exception:
-            for name in made:
+            for name in written:
                 (self.path / name).unlink(missing_ok=True)
             raise
         self._refresh()
@@ -460,12 +460,12 @@ class ResourceIndex(Index):
         resource occurs twice, the later entry wins.
         """
 
-        def fill(made: list[str]) -> None:
+        def fill(written: list[str]) -> None:
             entries = Recent(source()).by_type
             if entries:
-                made.append(segment_name())
-                _build(self.path / made[0], None, entries)
-            self._journal.reset(made)
+                written.append(segment_name())
+                _build(self.path / written[0], None, entries)
+            self._journal.reset(written)
 
         self._anew(instead, fill, waiting=True)
 

@@ -145,15 +145,15 @@ class Segment:
 
     def firsts(self, managers: Collection[str]) -> dict[str, Key]:
         """manager -> one of its resources, for those of the managers that have entries."""
-        found: dict[str, Key] = {}
+        keys: dict[str, Key] = {}
         if managers:
             rows = PLACE.iter_unpack(self.manager_table.rows())
             for name, (place, length, _) in zip(self.manager_table.names(), rows, strict=False):
                 if name in managers:
                     _, run, *_ = self._posting(self._file.read(place, length)).split(b"\1", 2)
                     type, id, *_ = split(decode(b"\0".join(run.split(b"\0", 2)[:2])))
-                    found[name] = type, id
-        return found
+                    keys[name] = type, id
+        return keys
 
     def has_living(self, type: str) -> bool:
         """Whether there are resources of the type here that are not deleted."""
@@ -192,10 +192,10 @@ class Segment:
             by_type = self.by_type
             return {key for key in keys if key[0] in by_type and key[1] in by_type[key[0]]}
         likely = keys if self.filter is None else self.filter.among(keys, hashes)
-        found: set[Key] = set()
+        matches: set[Key] = set()
         for type in {type for type, _ in likely}:
-            found.update(zip(repeat(type), self._among(type, [id for of, id in likely if of == type])))
-        return found
+            matches.update(zip(repeat(type), self._among(type, [id for of, id in likely if of == type])))
+        return matches
 
     def _among(self, type: str, ids: Sequence[str]) -> set[str]:
         table = self.table(type)
@@ -222,10 +222,10 @@ class Segment:
         numbers = table.owners()
         try:
             if self.gone:
-                found: list[str | None] = [None if number == NOBODY else managers[number] for number in numbers]
+                owners: list[str | None] = [None if number == NOBODY else managers[number] for number in numbers]
             else:
-                found = list(map(managers.__getitem__, numbers))
-            yield from zip(table.names(), found, strict=True)
+                owners = list(map(managers.__getitem__, numbers))
+            yield from zip(table.names(), owners, strict=True)
         except (IndexError, ValueError):
             raise Damage("a table has too few rows, or a row has an invalid number") from None
 
@@ -289,28 +289,28 @@ class Segment:
         reasons = []
         for view in (self.by_type_triples, self.by_manager_triples):
             try:
-                found = Recent(view(), self.name)
+                recent = Recent(view(), self.name)
             except (Damage, IndexError) as exc:
                 reasons.append(str(exc))
                 continue
-            missing = self.count - sum(map(len, found.by_type.values()))
+            missing = self.count - sum(map(len, recent.by_type.values()))
             if not missing:
-                return found
+                return recent
             reasons.append(f"{missing} entries are missing")
         raise Damage("; ".join(reasons))
 
     def problems(self) -> list[str]:
         """Damage of the file, as texts: verifies all checksums, and that the views agree."""
-        found = []
+        problems = []
         if self._file.size != self.size:
-            found.append(f"the segment has {self._file.size} bytes instead of {self.size}")
+            problems.append(f"the segment has {self._file.size} bytes instead of {self.size}")
         for at in (0, self.size - self._form.size):
             try:
                 data = self._file.read(at, self._form.size)
             except Damage:
                 continue
             if crc32(data[: -OWNER.size]) != OWNER.unpack(data[-OWNER.size :])[0]:
-                found.append("a header of the segment is damaged")
+                problems.append("a header of the segment is damaged")
         sums = set()
         for name, view in (("type", self.by_type_triples), ("manager", self.by_manager_triples)):
             try:
@@ -320,19 +320,19 @@ class Segment:
                     total += hash(entry)
                 sums.add((count, total))
             except (Damage, IndexError) as exc:
-                found.append(f"by {name}: {exc}")
+                problems.append(f"by {name}: {exc}")
         if len(sums) > 1 or any(count != self.count for count, _ in sums):
-            found.append("the views by type and by manager disagree")
+            problems.append("the views by type and by manager disagree")
         try:
             self.manager_table.check()
             self.type_table.check()
             for row in TABLE.iter_unpack(self.type_table.rows()):
                 self.table_at(Place(*row)).check()
             if not self._is_filter_complete():
-                found.append("the filter lacks entries")
+                problems.append("the filter lacks entries")
         except Damage as exc:
-            found.append(str(exc))
-        return list(dict.fromkeys(found))
+            problems.append(str(exc))
+        return list(dict.fromkeys(problems))
 
     def _is_filter_complete(self) -> bool:
         if self.filter is None:
@@ -341,8 +341,8 @@ class Segment:
         texts = []
         for name, row in zip(self.type_table.names(), TABLE.iter_unpack(self.type_table.rows()), strict=True):
             texts.append(hash_keys(escape(name), self.table_at(Place(*row)).text()[1:-1]))
-        found = [key_hash for text in texts for key_hash in text]
-        return len(self.filter.among(found, found)) == len(found)
+        hashes = [key_hash for text in texts for key_hash in text]
+        return len(self.filter.among(hashes, hashes)) == len(hashes)
 
 
 def _pairs(runs: str) -> list[tuple[str, str]]:

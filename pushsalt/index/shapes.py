@@ -134,8 +134,8 @@ def printed(part: Any, texts: Sequence[Iterable[str]]) -> Iterable[str]:
     """``str()`` of this part of an outline for each value; ``texts`` has, by slot, each value's text."""
     if isinstance(part, Slot):
         return texts[part.number]
-    found = open_in(part)
-    columns = [map(repr, texts[slot.number]) if slot.kind == "s" else texts[slot.number] for slot in found]
+    value = open_in(part)
+    columns = [map(repr, texts[slot.number]) if slot.kind == "s" else texts[slot.number] for slot in value]
     return map(_format(part).__mod__, zip(*columns, strict=True))
 
 

@@ -100,8 +100,8 @@ class Table:
     def _chunk(self, number: int) -> list[bytes]:
         """The first names of the blocks of a chunk."""
         end = self._starts[number + 1] - 1 if number + 1 < len(self._starts) else len(self._firsts)
-        found = self._chunks[number] = self._firsts[self._starts[number] : end].split(b"\1")
-        return found
+        chunk = self._chunks[number] = self._firsts[self._starts[number] : end].split(b"\1")
+        return chunk
 
     def _block(self, number: int) -> tuple[bytes, bytes]:
         """Names, each between NULs, and rows of a block."""

@@ -1,6 +1,6 @@
 """Salt's rules for ``grain:pattern``, in a form that can be evaluated for a shape instead of each value.
 
-``found`` is ``salt.utils.data.subdict_match``: it tries every split of the expression into path and pattern, and one
+``matches`` is ``salt.utils.data.subdict_match``: it tries every split of the expression into path and pattern, and one
 match is enough. The comparison of texts is an argument (``Same``). The result is a disjunction of comparisons: a caller
 may record those that a shape does not decide, and return False for each; the value matches if any of them does.
 """
@@ -25,15 +25,15 @@ class Manner(NamedTuple):
     exact: bool = False
 
 
-def found(value: Any, expr: str, delimiter: str, same: Same) -> bool:
+def matches(value: Any, expr: str, delimiter: str, same: Same) -> bool:
     """Whether ``path:pattern`` matches a mapping."""
     if expr.split(delimiter)[0] == "*" and delimiter in expr and value and _in_dict(value, expr, same):
         return True
-    return found_below(value, expr, delimiter, same)
+    return matches_below(value, expr, delimiter, same)
 
 
-def found_below(value: Any, expr: str, delimiter: str, same: Same) -> bool:
-    """As ``found``, without ``*`` for any key of the first level."""
+def matches_below(value: Any, expr: str, delimiter: str, same: Same) -> bool:
+    """As ``matches``, without ``*`` for any key of the first level."""
     parts = expr.split(delimiter)
     for cut in range(len(parts) - 1, 0, -1):
         path, pattern = delimiter.join(parts[:cut]), delimiter.join(parts[cut:])
@@ -55,7 +55,7 @@ def _in_dict(value: Mapping[Any, Any], pattern: str, same: Same) -> bool:
     wildcard, pattern = below_any(pattern)
     if pattern == "*" or pattern in value or any(same(key, pattern) for key in value):
         return True
-    if found(value, pattern, data.DELIMITER, same):
+    if matches(value, pattern, data.DELIMITER, same):
         return True
     return wildcard and any(under_any(item, pattern, same) for item in value.values())
 

@@ -45,14 +45,14 @@ class View:
         self.everything = self._everything()
 
     def _everything(self) -> int:
-        found, at = 0, 0
+        mask, at = 0, 0
         for part in self._parts:
             living = bits.everything(part.rows)
             if part.name in self._dead:
                 living &= ~bits.of_flags(self._dead[part.name])
-            found |= living << at
+            mask |= living << at
             at += part.rows
-        return found | (bits.everything(len(self._entries)) << at)
+        return mask | (bits.everything(len(self._entries)) << at)
 
     # --- queries ---------------------------------------------------------------------------------------------------
 
@@ -76,16 +76,16 @@ class View:
         """The ids whose value of this grain passes the test, which is called once for each different value."""
 
         def ask() -> int:
-            found, at = 0, 0
+            mask, at = 0, 0
             for part in self._parts:
                 column = part.column(grain)
                 if column is not None and column.values is not None:
-                    found |= column.find(Query(lambda value, _: test(value), Manner())) << at
+                    mask |= column.find(Query(lambda value, _: test(value), Manner())) << at
                 elif column is not None:
-                    found |= bits.of_rows((row for row, value in column.each() if test(value)), part.rows) << at
+                    mask |= bits.of_rows((row for row, value in column.each() if test(value)), part.rows) << at
                 at += part.rows
             ours = self._among_entries(lambda grains: grain in grains and test(grains[grain]), at)
-            return (found | ours) & self.everything
+            return (mask | ours) & self.everything
 
         return self._ask(ask)
 
@@ -96,12 +96,12 @@ class View:
 
     # --- results ---------------------------------------------------------------------------------------------------
 
-    def ids(self, found: int) -> list[str]:
+    def ids(self, mask: int) -> list[str]:
         """The ids at these positions, sorted."""
-        return self._ask(lambda: self._ids(found))
+        return self._ask(lambda: self._ids(mask))
 
-    def _ids(self, found: int) -> list[str]:
-        flags = bits.flags(found & self.everything, self.size)
+    def _ids(self, mask: int) -> list[str]:
+        flags = bits.flags(mask & self.everything, self.size)
         ids: list[str] = []
         at = 0
         for part in self._parts:
@@ -113,12 +113,12 @@ class View:
         ids.sort()
         return ids
 
-    def oldest(self, found: int) -> float | None:
+    def oldest(self, mask: int) -> float | None:
         """The time of the oldest grains among these ids, in seconds since the epoch."""
-        return self._ask(lambda: min(self._seen(found), default=None))
+        return self._ask(lambda: min(self._seen(mask), default=None))
 
-    def _seen(self, found: int) -> list[float]:
-        flags = bits.flags(found & self.everything, self.size)
+    def _seen(self, mask: int) -> list[float]:
+        flags = bits.flags(mask & self.everything, self.size)
         seen: list[float] = []
         at = 0
         for part in self._parts:
@@ -159,18 +159,18 @@ class View:
             return 0
         same = terms.comparison(manner)
         name = parts[0]
-        found, at = 0, 0
+        mask, at = 0, 0
         for part in self._parts:
-            found |= self._grain_in(part, name, expr, delimiter, manner) << at
+            mask |= self._grain_in(part, name, expr, delimiter, manner) << at
             if name == "*":
-                found |= self._any_in(part, expr, manner) << at
+                mask |= self._any_in(part, expr, manner) << at
             at += part.rows
-        ours = self._among_entries(lambda grains: terms.found(grains, expr, delimiter, same), at)
-        return (found | ours) & self.everything
+        ours = self._among_entries(lambda grains: terms.matches(grains, expr, delimiter, same), at)
+        return (mask | ours) & self.everything
 
     def _grain_in(self, part: Part, name: Any, expr: str, delimiter: str, manner: Manner) -> int:
         """The rows where the value of a grain matches; ``name`` is a text key, or if there is none, a number."""
-        found, named = 0, 0
+        mask, named = 0, 0
         number = data.scalar(name)
         for key in (name,) if number is name else (name, number):
             column = part.column(key)
@@ -178,40 +178,40 @@ class View:
 
                 def ask(value: Any, same: terms.Same, key: Any = key) -> bool:
                     # below the first level only: _any_in handles "*" as the first part
-                    return terms.found_below({key: value}, expr, delimiter, same)
+                    return terms.matches_below({key: value}, expr, delimiter, same)
 
-                found |= column.find(Query(ask, manner)) & ~named
+                mask |= column.find(Query(ask, manner)) & ~named
                 named |= column.present() if number is not name else 0
-        return found
+        return mask
 
     def _any_in(self, part: Part, expr: str, manner: Manner) -> int:
         """The rows that match with ``*`` as the path: any key, or the value of any key."""
         wildcard, pattern = terms.below_any(expr)
         same = terms.comparison(manner)
-        found = 0
+        mask = 0
         for grain in part.grains:
             column = part.column(grain)
             assert column is not None
             if pattern == "*" or grain == pattern or same(grain, pattern):
-                found |= column.present()
+                mask |= column.present()
             elif wildcard:
-                found |= column.find(Query(lambda value, same: terms.under_any(value, pattern, same), manner))
+                mask |= column.find(Query(lambda value, same: terms.under_any(value, pattern, same), manner))
         if data.DELIMITER in pattern:
             name = pattern.split(data.DELIMITER)[0]
-            found |= self._grain_in(part, name, pattern, data.DELIMITER, manner)
+            mask |= self._grain_in(part, name, pattern, data.DELIMITER, manner)
             if name == "*":
-                found |= self._any_in(part, pattern, manner)
-        return found
+                mask |= self._any_in(part, pattern, manner)
+        return mask
 
     def _column(self, grain: str, query: Query) -> int:
-        found, at = 0, 0
+        mask, at = 0, 0
         for part in self._parts:
             column = part.column(grain)
             if column is not None:
-                found |= column.find(query) << at
+                mask |= column.find(query) << at
             at += part.rows
         ours = self._among_entries(lambda grains: grain in grains and query.of(grains[grain]), at)
-        return (found | ours) & self.everything
+        return (mask | ours) & self.everything
 
     def _among_entries(self, test: Callable[[dict[str, Any]], bool], at: int) -> int:
         if len(self._grains) != len(self._entries):
@@ -220,12 +220,12 @@ class View:
         return bits.of_rows(hits, len(self._entries)) << at
 
     def _by_id(self, test: Callable[[str], object]) -> int:
-        found, at = 0, 0
+        mask, at = 0, 0
         for part in self._parts:
-            found |= bits.of_flags(bytes(map(bool, map(test, part.ids.all())))) << at
+            mask |= bits.of_flags(bytes(map(bool, map(test, part.ids.all())))) << at
             at += part.rows
         ours = bytes(bool(test(entry.id)) for entry in self._entries)
-        return (found | (bits.of_flags(ours) << at)) & self.everything
+        return (mask | (bits.of_flags(ours) << at)) & self.everything
 
 
 def _inside(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> Callable[[str], bool]:

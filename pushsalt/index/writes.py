@@ -29,15 +29,15 @@ def items_of(payloads: Iterable[bytes]) -> Iterator[tuple[str, str, str | None]]
 def checkpoint(entries: ByType) -> bytes:
     """The payload of a checkpoint: the length of a write with all present entries, that write, and one with all
     deletions."""
-    there: list[str] = []
+    fields: list[str] = []
     gone: list[str] = []
     for type, owners in entries.items():
         for id, manager in owners.items():
             if manager is None:
                 gone += (type, id)
             else:
-                there += (type, id, manager)
-    puts = encode("P" + join(there)) if there else b""
+                fields += (type, id, manager)
+    puts = encode("P" + join(fields)) if fields else b""
     return CHECKPOINT + struct.pack("<I", len(puts)) + puts + (encode("D" + join(gone)) if gone else b"")
 
 

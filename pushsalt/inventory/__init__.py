@@ -44,15 +44,15 @@ class Inventory:
     def nearest(self, pattern: str, limit: int = 3) -> list[str]:
         """Suggestions for a mistyped ``pattern``: similar ids, the most similar first."""
         words = [word for word in re.split(r"[*?\[\]^$(),|\s]+", pattern) if word]
-        found: list[str] = []
+        near_ids: list[str] = []
         for word in words or [pattern]:
             # comparing is slow: in a large inventory only ids with the same first two letters are compared
             ids = self.ids if len(self.ids) <= 5000 else [id for id in self.ids if id[:2].lower() == word[:2].lower()]
             folded = {id.lower(): id for id in reversed(ids)}
             near = nearest(word.lower(), folded, limit, 0.5)
             near += [id for id in folded if word.lower() in id or id in word.lower()]
-            found += [folded[id] for id in near]
-        return list(dict.fromkeys(found))[:limit]
+            near_ids += [folded[id] for id in near]
+        return list(dict.fromkeys(near_ids))[:limit]
 
 
 def is_program(path: Path) -> bool:

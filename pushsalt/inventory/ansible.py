@@ -137,9 +137,9 @@ def parse_ini(source: Source, base: Layer, warnings: list[str]) -> list[Host]:
         where = Position(str(path), number)
         if not line or line.startswith(("#", ";")):
             continue
-        found = _SECTION.match(line)
-        if found is not None:
-            section, kind = found["name"].strip(), found["kind"] or ""
+        match = _SECTION.match(line)
+        if match is not None:
+            section, kind = match["name"].strip(), match["kind"] or ""
             if kind not in ("", "vars", "children"):
                 raise InventoryError(f"there is no section [{section}:{kind}]", "vars or children", where)
             groups.setdefault(section, Group(section))
@@ -231,11 +231,11 @@ def parse_listing(source: Source, base: Layer, warnings: list[str]) -> list[Host
 
 
 def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list[str]) -> list[Host]:
-    whole = groups.pop("all", Group("all"))
-    _check_children(groups, whole, source)
+    all_group = groups.pop("all", Group("all"))
+    _check_children(groups, all_group, source)
     depths = _depths(groups)
     members = {name: _members(name, groups) for name in groups}
-    ids = list(dict.fromkeys([*whole.hosts, *(id for group in groups.values() for id in group.hosts)]))
+    ids = list(dict.fromkeys([*all_group.hosts, *(id for group in groups.values() for id in group.hosts)]))
     folders = VarsFolders(source, warnings)
     left_out: set[str] = set()
 
@@ -249,12 +249,12 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
 
     def of_group(group: Group, key: tuple[Any, ...]) -> _Written:
         more, places = folders.of("group_vars", group.name)
-        there = {**group.places.get(None, {}), **places}
+        merged = {**group.places.get(None, {}), **places}
         variables = {**own(group.variables), **more}
-        return _Written(variables, key, f"group {group.name}", there, source.own and refers(variables))
+        return _Written(variables, key, f"group {group.name}", merged, source.own and refers(variables))
 
     order = sorted(groups, key=lambda name: (depths[name], _priority(groups[name]), name))
-    written: dict[str | None, _Written] = {None: of_group(whole, ("all",))}
+    written: dict[str | None, _Written] = {None: of_group(all_group, ("all",))}
     written.update({name: of_group(groups[name], ("groups", name)) for name in order})
     shared = {name: layer(each) for name, each in written.items() if not each.refers}
     hosts = []
@@ -262,12 +262,14 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
         id = check_id(raw, source.where(("hosts", raw)))
         variables: dict[Any, Any] = {}
         places: dict[Any, Position] = {}
-        for group in (whole, *groups.values()):
+        for group in (all_group, *groups.values()):
             variables.update(group.hosts.get(raw, {}))
             places.update(group.places.get(raw, {}))
-        more, there = folders.of("host_vars", raw)
+        more, more_places = folders.of("host_vars", raw)
         variables = {**own(variables), **more}
-        last = _Written(variables, ("hosts", raw), f"host {id}", {**places, **there}, source.own and refers(variables))
+        last = _Written(
+            variables, ("hosts", raw), f"host {id}", {**places, **more_places}, source.own and refers(variables)
+        )
         of = [name for name in order if raw in members[name]]
         named = tuple(name for name in of if name != "ungrouped")
         parts = {name: written[name] for name in (None, *of)}
@@ -323,8 +325,8 @@ def _placed(layer: Layer, places: Mapping[Any, Position]) -> Layer:
     return replace(layer, settings=settings)
 
 
-def _check_children(groups: dict[str, Group], whole: Group, source: Source) -> None:
-    for group in (whole, *list(groups.values())):
+def _check_children(groups: dict[str, Group], all_group: Group, source: Source) -> None:
+    for group in (all_group, *list(groups.values())):
         for child in group.children:
             if child not in groups:
                 groups[child] = Group(child)  # Ansible takes an undeclared child for an empty group in YAML and JSON
@@ -338,15 +340,15 @@ def _check_children(groups: dict[str, Group], whole: Group, source: Source) -> N
 
 def _members_of_children(name: str, groups: Mapping[str, Group]) -> set[str]:
     """The names of all groups below one, and its own."""
-    found = {name}
+    members = {name}
     waiting = [name]
     while waiting:
         group = groups.get(waiting.pop())
         for child in group.children if group is not None else ():
-            if child not in found:
-                found.add(child)
+            if child not in members:
+                members.add(child)
                 waiting.append(child)
-    return found
+    return members
 
 
 def _members(name: str, groups: Mapping[str, Group]) -> set[str]:

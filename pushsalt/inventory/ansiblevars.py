@@ -33,13 +33,13 @@ _DEEPEST: Final = 50
 
 def opened(variables: Mapping[Any, Any], vault: Vault, path: Path) -> dict[Any, Any]:
     """The variables with encrypted texts decrypted; names of those that cannot be are added to ``vault.left_out``."""
-    found = {}
+    contents = {}
     for name, value in variables.items():
         try:
-            found[name] = _opened(value, vault)
+            contents[name] = _opened(value, vault)
         except _Closed:
             vault.left_out.setdefault(path, []).append(str(name))
-    return found
+    return contents
 
 
 class _Closed(Exception):
@@ -88,13 +88,13 @@ class References:
 
     def filled(self, variables: Mapping[Any, Any]) -> dict[Any, Any]:
         """The variables with their references replaced; values with other Jinja are unchanged."""
-        found = {}
+        values = {}
         for name, value in variables.items():
             try:
-                found[name] = self._value(value)[0]
+                values[name] = self._value(value)[0]
             except _NotPlain:
-                found[name] = value
-        return found
+                values[name] = value
+        return values
 
     def _value(self, value: Any) -> tuple[Any, int]:
         """A value and its size. Raises _NotPlain."""
@@ -111,20 +111,20 @@ class References:
     def _text(self, text: str) -> tuple[Any, int]:
         if isinstance(text, Unsafe) or not _JINJA.search(text):
             return text, len(text) + 1
-        whole = _REFERENCE.fullmatch(text.strip())
-        if whole is not None:
-            return self._named(whole[1])
+        single = _REFERENCE.fullmatch(text.strip())
+        if single is not None:
+            return self._named(single[1])
         pieces: list[str] = []
         kind: type[str] = str
         size, end = 1, 0
-        for found in _REFERENCE.finditer(text):
-            value, _ = self._named(found[1])
+        for match in _REFERENCE.finditer(text):
+            value, _ = self._named(match[1])
             if isinstance(value, dict | list) or value is None:
                 raise _NotPlain
             kind = Unsafe if isinstance(value, Unsafe) else kind
-            pieces += [text[end : found.start()], str(value)]
+            pieces += [text[end : match.start()], str(value)]
             size = _sum((size, len(pieces[-2]), len(pieces[-1])))
-            end = found.end()
+            end = match.end()
             if _JINJA.search(pieces[-2]):
                 raise _NotPlain
         if _JINJA.search(text, end):
@@ -142,10 +142,10 @@ class References:
                 self._filled[name] = None
             finally:
                 self._on_the_way.pop()
-        found = self._filled[name]
-        if found is None:
+        value = self._filled[name]
+        if value is None:
             raise _NotPlain
-        return found
+        return value
 
 
 def _sum(sizes: Iterable[int]) -> int:
@@ -207,9 +207,9 @@ class VarsFolders:
         return variables, places
 
     def _closed(self, path: Path) -> None:
-        said = f"{path}: left out: it is encrypted by ansible-vault, and the inventory is the output of a program"
-        if said not in self._warnings:
-            self._warnings.append(said)
+        warning = f"{path}: left out: it is encrypted by ansible-vault, and the inventory is the output of a program"
+        if warning not in self._warnings:
+            self._warnings.append(warning)
 
     def _allows(self, path: Path) -> bool:
         """Whether a file and its folders may be used; tested, and reported, once."""

@@ -70,7 +70,7 @@ def load_inventory(
     detailed: bool = False,
     vault: Vault | None = None,
     transports: Callable[[], Collection[str]] = lambda: TRANSPORTS,
-    made: Sequence[tuple[Path, Mapping[str, Any]]] = (),
+    from_plugins: Sequence[tuple[Path, Mapping[str, Any]]] = (),
     may_use: Callable[[Path, list[str]], bool] = lambda path, warnings: True,
     named_by: str = "-i",
 ) -> Inventory:
@@ -79,15 +79,15 @@ def load_inventory(
     ``defaults``: settings by inventory keys that all files override (``Config.target_defaults``).
     ``detailed``: the targets get the place of each key of their grains, pillar and minion_opts.
     ``vault`` decrypts texts of ansible-vault. ``transports`` returns the allowed values of `transport` in the
-    operator's own files; it is called for names that are not shipped. ``made``: (file, hosts) of roster plug-ins.
-    ``may_use``: whether a file or folder next to an inventory, or in one, may be used; it adds refused ones to the
-    warnings. ``named_by``: the option that names the files, for the hint if one is missing.
+    operator's own files; it is called for names that are not shipped. ``from_plugins``: (file, hosts) of roster
+    plug-ins. ``may_use``: whether a file or folder next to an inventory, or in one, may be used; adds refused ones to
+    the warnings. ``named_by``: the option that names the files, for the hint if one is missing.
     Raises InventoryError, with file and line, for malformed input.
     """
     warnings: list[str] = []
     below = Source(Path("configuration"), {}, own=True, transports=transports)
     base = parse_layer(dict(defaults or {}), below, (), "configuration", warnings)
-    if not paths and not made:
+    if not paths and not from_plugins:
         own = with_deferred("minion_opts", dict((defaults or {}).get("minion_opts") or {}))
         return Inventory({THIS_MACHINE: Target(id=THIS_MACHINE, transport="local", minion_opts=own)})
     hosts: dict[str, Host] = {}
@@ -96,15 +96,17 @@ def load_inventory(
     for path in paths:
         if not os.path.lexists(path):
             raise InventoryError(f"there is no inventory {path}", hint=_hint_of_missing(path, named_by))
-    found = [(path, reader.read(path)) for path in paths] + [(path, reader.made(path, data)) for path, data in made]
-    for _, of_one in found:
+    files = [(path, reader.read(path)) for path in paths] + [
+        (path, reader.from_plugin(path, data)) for path, data in from_plugins
+    ]
+    for _, of_one in files:
         for host in of_one:
             if host.id in hosts:
                 old = hosts.pop(host.id)
                 warnings.append(f"{host.where}: host {host.id} replaces the one of {old.where}")
             hosts[host.id] = host
     if not hosts:
-        warnings.append(f"{', '.join(str(path) for path, _ in found)}: no host is in the inventory")
+        warnings.append(f"{', '.join(str(path) for path, _ in files)}: no host is in the inventory")
     warnings += vault.warnings()
     return Inventory(build_targets(hosts.values()), tuple(paths), tuple(warnings), secrets=vault.secrets)
 
@@ -142,7 +144,7 @@ class _Reader:
             return [host for host in self._of_text(path, printed) if not self._is_here(path, host)]
         return self._of_text(path, self._named(path))
 
-    def made(self, path: Path, data: Mapping[str, Any]) -> list[Host]:
+    def from_plugin(self, path: Path, data: Mapping[str, Any]) -> list[Host]:
         """Read the hosts from a plug-in: data about machines, like the output of a program."""
         source = Source(path, data, detailed=self._detailed, foreign=True, vault=self._vault)
         return [host for host in parse_roster(source, self._base, self._warnings) if not self._is_here(path, host)]
@@ -162,12 +164,12 @@ class _Reader:
     def _is_here(self, path: Path, host: Host) -> bool:
         """Whether a host has ``transport: local``, which a program's output must not set; adds a warning then."""
         layers = [layer for layer in host.layers if layer is not self._base and "transport" in layer.settings]
-        found = bool(layers) and layers[-1].settings["transport"].value == "local"
-        if found:
+        is_local = bool(layers) and layers[-1].settings["transport"].value == "local"
+        if is_local:
             self._warnings.append(
                 f"{path}: host {host.id} is left out: only an inventory file can set `transport: local`"
             )
-        return found
+        return is_local
 
     def _folder(self, folder: Path) -> list[Host]:
         """The hosts of all files of a folder, in the order of their names."""

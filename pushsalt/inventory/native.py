@@ -88,9 +88,9 @@ def _members(name: str, raw: object, source: Source, ids: list[str], warnings: l
         if pattern in distinct:
             members.add(pattern)
             continue
-        found = [id for id in ids if fnmatch.fnmatchcase(id, pattern)] if _WILDCARD.search(pattern) else []
-        if not found:
+        matches = [id for id in ids if fnmatch.fnmatchcase(id, pattern)] if _WILDCARD.search(pattern) else []
+        if not matches:
             at = source.where(("groups", name, "hosts", position))
             warnings.append(f"{at}: `{pattern}` in group {name} matches no host of this inventory")
-        members.update(found)
+        members.update(matches)
     return [id for id in ids if id in members]

@@ -82,11 +82,11 @@ class Rosters:
         yaml = renderer_named("yaml", context)
         if text.startswith("#!") or getattr(yaml, "__name__", "") != "pushsalt.render.renderers.yaml":
             return None
-        found = render_any(text, path=path, sls="", saltenv="base", context=context, default_renderer="jinja").data
-        if not isinstance(found, str) or found.startswith("#!"):
+        data = render_any(text, path=path, sls="", saltenv="base", context=context, default_renderer="jinja").data
+        if not isinstance(data, str) or data.startswith("#!"):
             return None
-        self._texts[path, text] = found
-        return found
+        self._texts[path, text] = data
+        return data
 
     def _context(self) -> RenderContext:
         from pushsalt.render.context import RenderContext

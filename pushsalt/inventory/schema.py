@@ -77,12 +77,12 @@ class Source:
     @functools.cached_property
     def _keys(self) -> dict[str, int | None]:
         """key -> its line in the text; None for a key that occurs more than once."""
-        found: dict[str, int | None] = {}
+        lines: dict[str, int | None] = {}
         for number, line in enumerate(self.text.split("\n"), 1):
             key = _KEY.match(line)
             if key is not None:
-                found[key[1]] = None if key[1] in found else number
-        return found
+                lines[key[1]] = None if key[1] in lines else number
+        return lines
 
 
 @dataclass(frozen=True)
@@ -259,11 +259,11 @@ def _check_transport(name: str, source: Source) -> None:
     """Check a transport; plug-ins are only searched for names that are not shipped."""
     if name in TRANSPORTS:
         return
-    there = source.transports()
-    if name not in there:
-        near = nearest(name, there)
+    transports = source.transports()
+    if name not in transports:
+        near = nearest(name, transports)
         hint = f" (did you mean {near[0]}?)" if near else ""
-        raise WrongError(f"must be one of {', '.join(there)}, not {name[:80]!r}{hint}")
+        raise WrongError(f"must be one of {', '.join(transports)}, not {name[:80]!r}{hint}")
 
 
 #: key in an inventory -> (field of Target, check)

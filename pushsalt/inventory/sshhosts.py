@@ -39,10 +39,10 @@ def parse_ssh_config(source: Source, base: Layer, warnings: list[str]) -> list[H
     blocks: list[tuple[list[str], dict[str, Any]]] = [(["*"], {})]
     lines: dict[tuple[Any, ...], int] = {}
     for number, line in enumerate(text.splitlines(), 1):
-        found = _LINE.match(line)
-        if found is None or line.lstrip().startswith("#"):
+        match = _LINE.match(line)
+        if match is None or line.lstrip().startswith("#"):
             continue
-        key, value = found["key"].lower(), found["value"].strip('"')
+        key, value = match["key"].lower(), match["value"].strip('"')
         if key == "host":
             names = value.split()
             blocks.append((names, {}))

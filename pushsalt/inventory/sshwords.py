@@ -25,7 +25,7 @@ _DOMAIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _SHELL: Final = re.compile(r"""['"`$\\;&<>|(){}*?!\[\]#^]""")
 
 
-def _said(text: str) -> str:
+def _quoted(text: str) -> str:
     return f"{text[:80]!r}" if text.isprintable() else "it"
 
 
@@ -39,7 +39,7 @@ def _common(text: str) -> str | None:
     if len(text) > _LONGEST:
         return f"is longer than {_LONGEST} characters"
     if re.search(r"\s", text):
-        return f"has a space in it: {_said(text)}"
+        return f"has a space in it: {_quoted(text)}"
     return None
 
 
@@ -57,8 +57,8 @@ def _ascii(text: str) -> str | None:
         if character.isascii():
             seen += character
             continue
-        for made in character + unicodedata.normalize("NFKC", character):
-            if not (made.isascii() and made.isalnum()) and not re.match("L|M|Nd", unicodedata.category(made)):
+        for each in character + unicodedata.normalize("NFKC", character):
+            if not (each.isascii() and each.isalnum()) and not re.match("L|M|Nd", unicodedata.category(each)):
                 return None
         seen += "x"
     return seen
@@ -77,20 +77,20 @@ def host_problem(text: str) -> str | None:
             ipaddress.IPv6Address(address)
         except ValueError:
             hint = ", which has no brackets and no port here" if text.startswith("[") or text.count(":") == 1 else ""
-            return f"is no host name and no IPv6 address{hint}: {_said(text)}"
-        return f"has no proper zone: {_said(text)}" if percent and not _ZONE.fullmatch(zone) else None
+            return f"is no host name and no IPv6 address{hint}: {_quoted(text)}"
+        return f"has no proper zone: {_quoted(text)}" if percent and not _ZONE.fullmatch(zone) else None
     plain = _ascii(text)
     if plain is None or not _HOST.fullmatch(plain) or ".." in plain:
-        return f"is neither a host name nor an address: {_said(text)}"
+        return f"is neither a host name nor an address: {_quoted(text)}"
     return None
 
 
 def alias_problem(text: str) -> str | None:
     """Check a name that is looked up in ssh_config, where it may be an alias."""
     problem = _common(text)
-    found = _SHELL.search(text)
-    if problem is None and found:
-        problem = f"has {found[0]} in it, which a shell reads: {_said(text)}"
+    match = _SHELL.search(text)
+    if problem is None and match:
+        problem = f"has {match[0]} in it, which a shell reads: {_quoted(text)}"
     return problem
 
 
@@ -104,7 +104,7 @@ def user_problem(text: str) -> str | None:
     if backslash and not _DOMAIN.fullmatch(_ascii(domain) or ""):
         plain = None
     if plain is None or not _USER.fullmatch(plain) or plain in (".", ".."):
-        return f"is no login name: {_said(text)}"
+        return f"is no login name: {_quoted(text)}"
     return None
 
 
@@ -122,7 +122,7 @@ def jump_problem(text: str) -> str | None:
     if user is not None and (problem := user_problem(user)):
         return problem
     if port is not None and not re.fullmatch(r"[0-9]{1,5}", port):
-        return f"has no proper port: {_said(text)}"
+        return f"has no proper port: {_quoted(text)}"
     return host_problem(host)
 
 
@@ -148,8 +148,8 @@ def command_problem(text: str) -> str | None:
         return "has a control character, a line break or another one that cannot be shown in it"
     if text.startswith("-"):
         return "begins with '-', which reads as an option"
-    found = _SHELL.search(text)
-    return f"has {found[0]} in it, which a shell reads: {_said(text)}" if found else None
+    match = _SHELL.search(text)
+    return f"has {match[0]} in it, which a shell reads: {_quoted(text)}" if match else None
 
 
 #: option of ssh_config -> the check of its value, if it is stricter than ``CONTROL``
@@ -158,7 +158,7 @@ _OPTIONS: Final[dict[str, Callable[[str], str | None]]] = {
     "hostkeyalias": host_problem,
     "bindaddress": host_problem,
     "user": user_problem,
-    "port": lambda value: None if re.fullmatch(r"[0-9]{1,5}", value) else f"is no port number: {_said(value)}",
+    "port": lambda value: None if re.fullmatch(r"[0-9]{1,5}", value) else f"is no port number: {_quoted(value)}",
     "proxyjump": lambda value: next(
         filter(None, (jump_problem(each.strip()) for each in value.split(",") if value.lower() != "none")), None
     ),
@@ -167,12 +167,12 @@ _OPTIONS: Final[dict[str, Callable[[str], str | None]]] = {
 
 def option(text: str) -> tuple[str, str]:
     """(name in lower case, value) of an option as ``-o`` takes it: ``Name=value`` or ``Name value``."""
-    found = re.match(r"\s*([^\s=]*)\s*=?\s*(.*?)\s*\Z", text, re.S)
-    assert found is not None  # it matches everything
-    value = found[2]
+    match = re.match(r"\s*([^\s=]*)\s*=?\s*(.*?)\s*\Z", text, re.S)
+    assert match is not None  # it matches everything
+    value = match[2]
     if len(value) > 1 and value[0] == value[-1] == '"':
         value = value[1:-1]
-    return found[1].lower(), value
+    return match[1].lower(), value
 
 
 def option_problem(text: str) -> str | None:

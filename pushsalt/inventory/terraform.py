@@ -126,9 +126,9 @@ def _nested(values: dict[str, Any]) -> Any:
 
 def _tags(values: dict[str, Any]) -> dict[str, Any]:
     for name in ("tags", "labels", "metadata"):
-        found = values.get(name)
-        if isinstance(found, dict) and found:
-            return found
-        if isinstance(found, list) and found and all(isinstance(item, str) for item in found):
-            return dict.fromkeys(found, True)
+        tags = values.get(name)
+        if isinstance(tags, dict) and tags:
+            return tags
+        if isinstance(tags, list) and tags and all(isinstance(item, str) for item in tags):
+            return dict.fromkeys(tags, True)
     return {}

@@ -21,16 +21,16 @@ Password = tuple[str, bytes]
 
 
 class Vault:
-    """Decrypts texts. ``passwords`` is called once, on demand; ``told`` is called with each decrypted secret."""
+    """Decrypts texts. ``passwords`` is called once, on demand; ``on_secret`` is called with each decrypted secret."""
 
     def __init__(
         self,
         passwords: Callable[[], Sequence[Password]] = lambda: (),
-        told: Callable[[str], None] = lambda text: None,
+        on_secret: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._ask = passwords
         self._passwords: list[Password] | None = None
-        self._told = told
+        self._on_secret = on_secret
         self._opened: dict[str, str | None] = {}
         self._secrets: dict[str, None] = {}
         #: file -> names of variables that no password decrypts; an empty list for a file that is encrypted as a whole
@@ -53,7 +53,7 @@ class Vault:
         if isinstance(value, str):
             if value not in self._secrets:
                 self._secrets[value] = None
-                self._told(value)
+                self._on_secret(value)
         elif isinstance(value, dict | list):
             for item in value.values() if isinstance(value, dict) else value:
                 self.add_secrets(item)
@@ -76,9 +76,9 @@ class Vault:
             return None
         label = header[3] if len(header) > 3 else ""
         for _, password in sorted(self.passwords, key=lambda each: each[0] != label):
-            found = _decrypted(password, salt, mac, data)
-            if found is not None:
-                return found
+            plain = _decrypted(password, salt, mac, data)
+            if plain is not None:
+                return plain
         return None
 
     def why(self) -> str:

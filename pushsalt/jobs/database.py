@@ -96,8 +96,8 @@ def open_to_read(path: Path) -> sqlite3.Connection | None:
         return open_database(path)
     with _explained(path):
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?immutable=1", uri=True, check_same_thread=False)
-        found = _version_of(connection, path)
-        if found < VERSION:
+        version = _version_of(connection, path)
+        if version < VERSION:
             connection.close()
             raise NotUsableError(f"{path} has tables of an older version, and cannot be written", "check its mode")
         return connection
@@ -132,8 +132,8 @@ def put_aside(path: Path, sees_damage: type[DamagedError] = DamagedError) -> Pat
 
 def _is_sound(connection: sqlite3.Connection) -> bool:
     try:
-        found: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-        return found == "ok"
+        verdict: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        return verdict == "ok"
     except sqlite3.DatabaseError:
         return False
 
@@ -143,10 +143,10 @@ def _make_private(path: Path) -> None:
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
     except FileExistsError:
-        found = path.lstat()
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
             raise PermissionError(1, f"{path} is no regular file of its user") from None
-        if found.st_mode & 0o077:
+        if status.st_mode & 0o077:
             path.chmod(0o600)
         if not os.access(path, os.W_OK):  # SQLite hides the reason. Opening and closing it would drop SQLite's locks
             code = errno.EROFS if os.statvfs(path).f_flag & os.ST_RDONLY else errno.EACCES
@@ -165,8 +165,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        found = _version_of(connection, path)  # another command may have migrated it meanwhile
-        for script in MIGRATIONS[found:]:
+        version = _version_of(connection, path)  # another command may have migrated it meanwhile
+        for script in MIGRATIONS[version:]:
             for statement in filter(str.strip, script.split(";")):
                 connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {VERSION}")
@@ -178,13 +178,13 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _version_of(connection: sqlite3.Connection, path: Path) -> int:
-    found = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if found > VERSION:
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version > VERSION:
         raise NewerVersionError(
-            f"{path} was written by a newer pushsalt (version {found} of its tables; this one knows {VERSION})",
+            f"{path} was written by a newer pushsalt (version {version} of its tables; this one knows {VERSION})",
             "use that pushsalt, or another --cache-dir",
         )
-    return found
+    return version
 
 
 @contextlib.contextmanager

@@ -18,21 +18,21 @@ def difference(old: Mapping[str, TargetReturn], new: Mapping[str, TargetReturn])
     has only the differing keys of each state, with None for the job that has no such state. Other returns are
     ``{"return": [old, new]}``. A target that has a return in only one job is ``{"only": "old" or "new"}``.
     """
-    found: dict[str, dict[str, Any]] = {}
+    differences: dict[str, dict[str, Any]] = {}
     for id in dict.fromkeys((*old, *new)):
         if id not in old or id not in new:
-            found[id] = {"only": "new" if id in new else "old"}
+            differences[id] = {"only": "new" if id in new else "old"}
             continue
         one, other = _states(old[id]), _states(new[id])
         if one is None or other is None:
             if old[id].ret != new[id].ret:
-                found[id] = {"return": [old[id].ret, new[id].ret]}
+                differences[id] = {"return": [old[id].ret, new[id].ret]}
             continue
         states = {tag: _of_state(one.get(tag), other.get(tag)) for tag in dict.fromkeys((*one, *other))}
-        states = {tag: said for tag, said in states.items() if said}
+        states = {tag: changes for tag, changes in states.items() if changes}
         if states:
-            found[id] = {"states": states}
-    return found
+            differences[id] = {"states": states}
+    return differences
 
 
 def _states(result: TargetReturn) -> dict[str, Any] | None:
@@ -45,22 +45,22 @@ def _of_state(old: Any, new: Any) -> dict[str, Any]:
         key: [None if one is None else one.get(key), None if other is None else other.get(key)] for key in _COMPARED
     }
     pairs["changed"] = [None if side is None else bool(side.get("changes")) for side in (one, other)]
-    found = {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
-    return found or ({"result": pairs["result"]} if (one is None) != (other is None) else {})
+    differing = {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
+    return differing or ({"result": pairs["result"]} if (one is None) != (other is None) else {})
 
 
-def lines(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def lines(differences: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """The differences as text, with a line for each state."""
-    said: list[str] = []
-    for id, what in found.items():
+    texts: list[str] = []
+    for id, what in differences.items():
         if "only" in what:
-            said.append(f"{id}: only in the {'first' if what['only'] == 'old' else 'second'} job")
+            texts.append(f"{id}: only in the {'first' if what['only'] == 'old' else 'second'} job")
         elif "return" in what:
-            said.append(f"{id}: {_short(what['return'][0])} -> {_short(what['return'][1])}")
+            texts.append(f"{id}: {_short(what['return'][0])} -> {_short(what['return'][1])}")
         else:
-            said.append(f"{id}:")
-            said += [f"    {tag.replace('_|-', ' ')}: {_of_pairs(pairs)}" for tag, pairs in what["states"].items()]
-    return said
+            texts.append(f"{id}:")
+            texts += [f"    {tag.replace('_|-', ' ')}: {_of_pairs(pairs)}" for tag, pairs in what["states"].items()]
+    return texts
 
 
 def _of_pairs(pairs: Mapping[str, list[Any]]) -> str:

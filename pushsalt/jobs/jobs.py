@@ -115,8 +115,8 @@ class Jobs:
         with self._reading() as connection:
             if connection is None:
                 return []
-            found = listing.rows(connection, limit=limit, since=since, fun=fun, target=target, failed=failed)
-        return [_job(row) for row in found]
+            rows = listing.rows(connection, limit=limit, since=since, fun=fun, target=target, failed=failed)
+        return [_job(row) for row in rows]
 
     def lines(self, **filters: Any) -> Jids:
         """The jobs of ``list`` as lines for people."""
@@ -167,9 +167,9 @@ class Jobs:
         with self._reading() as connection:
             assert connection is not None
             query = "SELECT id, ret, exit_code, shape, more, retcode FROM returns WHERE jid = ?"
-            found = {row[0]: _return(row) for row in connection.execute(query, (job.jid,))}
+            returns = {row[0]: _return(row) for row in connection.execute(query, (job.jid,))}
         order = {id: number for number, id in enumerate(job.ids)}
-        return dict(sorted(found.items(), key=lambda item: order.get(item[0], len(order))))
+        return dict(sorted(returns.items(), key=lambda item: order.get(item[0], len(order))))
 
     def returned_ids(self, job: KeptJob) -> Jids:
         """The ids of a job's returns, which are not read."""

@@ -35,9 +35,9 @@ def rows(
     every = connection.execute(query, (since or 0.0, -1 if limit is None or not at_once else limit))
     if at_once:
         return [looked_at(row) if row[9] == _RUNNING else row for row in every]
-    found: list[Row] = []
+    entries: list[Row] = []
     for row in every:
-        if limit is not None and len(found) >= limit:
+        if limit is not None and len(entries) >= limit:
             break
         row = looked_at(row)
         if fun is not None and not _matches(row[1], fun):
@@ -46,8 +46,8 @@ def rows(
             continue
         if target is not None and target not in _ids(connection, row[0]):
             continue
-        found.append(row)
-    return found
+        entries.append(row)
+    return entries
 
 
 def looked_at(row: Row) -> Row:
@@ -75,12 +75,12 @@ def _ids(connection: sqlite3.Connection, jid: str) -> Sequence[str]:
     return ids
 
 
-def lines(found: Iterable[Row]) -> list[str]:
+def lines(rows: Iterable[Row]) -> list[str]:
     """A line of text for each job, with local times. Control characters are not removed."""
-    said: list[str] = []
+    texts: list[str] = []
     words: dict[tuple[str, str, str], str] = {}
     second, when = -1, ""
-    for jid, fun, arg, kwarg, tgt, _, user, start, _, state, _, targets, failed, unanswered, *_ in found:
+    for jid, fun, arg, kwarg, tgt, _, user, start, _, state, _, targets, failed, unanswered, *_ in rows:
         key = (fun, arg, kwarg)
         if key not in words:
             words[key] = _words(fun, json.loads(arg), json.loads(kwarg))
@@ -91,34 +91,34 @@ def lines(found: Iterable[Row]) -> list[str]:
         if failed or unanswered:
             wrong = [f"{number} {word}" for number, word in ((failed, "failed"), (unanswered, "unanswered")) if number]
             counts += f" ({', '.join(wrong)})"
-        said.append(f"{jid}  {when}  {state:<11}  {user}  {words[key]}  on {tgt}: {counts}")
-    return said
+        texts.append(f"{jid}  {when}  {state:<11}  {user}  {words[key]}  on {tgt}: {counts}")
+    return texts
 
 
 def _words(fun: str, arg: list[Any], kwarg: dict[str, Any]) -> str:
     return " ".join([fun, *map(str, arg), *(f"{key}={value}" for key, value in kwarg.items())])
 
 
-def as_json(found: Iterable[Row]) -> str:
+def as_json(rows: Iterable[Row]) -> str:
     """The jobs as one JSON list of the objects that ``KeptJob.as_row`` returns."""
     texts: dict[str, str] = {}
 
     def text(value: str) -> str:
         encoded = texts.get(value)
         if encoded is None:
-            encoded = texts[value] = _sound(json.dumps(value))
+            encoded = texts[value] = _plain(json.dumps(value))
         return encoded
 
-    iso, said = _iso(), []
-    for jid, fun, arg, kwarg, tgt, kind, user, start, end, state, code, targets, failed, unanswered, *_ in found:
-        said.append(
-            f'{{"jid": "{jid}", "fun": {text(fun)}, "arg": {_sound(arg)}, "kwarg": {_sound(kwarg)}, "tgt": {text(tgt)},'
+    iso, entries = _iso(), []
+    for jid, fun, arg, kwarg, tgt, kind, user, start, end, state, code, targets, failed, unanswered, *_ in rows:
+        entries.append(
+            f'{{"jid": "{jid}", "fun": {text(fun)}, "arg": {_plain(arg)}, "kwarg": {_plain(kwarg)}, "tgt": {text(tgt)},'
             f' "tgt_type": {text(kind)}, "user": {text(user)}, "start": "{iso(start)}",'
             f' "end": {"null" if end is None else chr(34) + iso(end) + chr(34)}, "state": "{state}",'
             f' "exit_code": {"null" if code is None else code}, "targets": {targets}, "failed": {failed},'
             f' "unanswered": {unanswered}}}'
         )
-    return "[" + ",\n ".join(said) + "]"
+    return "[" + ",\n ".join(entries) + "]"
 
 
 def _iso() -> Callable[[float], str]:
@@ -138,7 +138,7 @@ def _iso() -> Callable[[float], str]:
     return iso
 
 
-def _sound(text: str) -> str:
+def _plain(text: str) -> str:
     """JSON without lone surrogates, which command lines that are not UTF-8 contain."""
     if "\\ud" not in text:
         return text

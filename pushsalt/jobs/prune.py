@@ -28,7 +28,7 @@ class Bounds:
 def prune(connection: sqlite3.Connection, bounds: Bounds, now: float | None = None) -> list[str]:
     """Remove jobs beyond the limits, the oldest first; returns their jids. Raises sqlite3.Error."""
     now = time.time() if now is None else now
-    gone, total = [], 0
+    removed, total = [], 0
     rows = connection.execute("SELECT jid, start, size, state, mark FROM jobs ORDER BY jid DESC").fetchall()
     for number, (jid, start, size, state, mark) in enumerate(rows):
         total += size
@@ -39,15 +39,15 @@ def prune(connection: sqlite3.Connection, bounds: Bounds, now: float | None = No
         )
         is_over = state != "running" or is_gone(mark) or (mark == LEFT and start < now - KEPT)
         if beyond and is_over:
-            gone.append(jid)
-    if gone:
+            removed.append(jid)
+    if removed:
         connection.execute("BEGIN IMMEDIATE")
-        connection.executemany("DELETE FROM returns WHERE jid = ?", [(jid,) for jid in gone])
-        connection.executemany("DELETE FROM parts WHERE jid = ?", [(jid,) for jid in gone])
-        connection.executemany("DELETE FROM jobs WHERE jid = ?", [(jid,) for jid in gone])
+        connection.executemany("DELETE FROM returns WHERE jid = ?", [(jid,) for jid in removed])
+        connection.executemany("DELETE FROM parts WHERE jid = ?", [(jid,) for jid in removed])
+        connection.executemany("DELETE FROM jobs WHERE jid = ?", [(jid,) for jid in removed])
         connection.execute("COMMIT")
         connection.execute(f"PRAGMA incremental_vacuum({_PAGES})").fetchall()
-    return gone
+    return removed
 
 
 def prune_when_due(connection: sqlite3.Connection, bounds: Bounds, now: float | None = None) -> list[str]:

@@ -172,8 +172,8 @@ class _Writer(threading.Thread):
         self._first: Step | None = None
 
     def take_troubles(self) -> list[str]:
-        found, self._troubles = self._troubles, []
-        return found
+        troubles, self._troubles = self._troubles, []
+        return troubles
 
     def run(self) -> None:
         ended = False

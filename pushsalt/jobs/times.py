@@ -21,10 +21,10 @@ def since(text: str, now: float | None = None) -> float:
 
 def seconds(text: str) -> float:
     """``90``, ``90s``, ``15m``, ``2h``, ``30d``, ``2w`` as seconds. Raises ValueError."""
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d+)?)\s*([smhdw]?)", text.strip().lower(), re.ASCII)
-    if found is None:
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d+)?)\s*([smhdw]?)", text.strip().lower(), re.ASCII)
+    if match is None:
         raise ValueError(f"{text!r} is no duration")
-    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}[found[2]]
+    return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}[match[2]]
 
 
 def iso(moment: float) -> str:

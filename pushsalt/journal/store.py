@@ -138,23 +138,23 @@ class Journal:
 
     def since(self, stamp: float) -> int:
         """The number before the first event at or after this time (seconds since 1970)."""
-        found = self.rows("SELECT MIN(number) FROM events WHERE stamp >= ?", (stamp,))
-        return self.last() if not found or found[0][0] is None else int(found[0][0]) - 1
+        rows = self.rows("SELECT MIN(number) FROM events WHERE stamp >= ?", (stamp,))
+        return self.last() if not rows or rows[0][0] is None else int(rows[0][0]) - 1
 
     def first(self) -> int:
         """The number of the oldest stored event; 0 if there is none."""
-        found = self.rows("SELECT COALESCE(MIN(number), 0) FROM events", ())
-        return int(found[0][0]) if found else 0
+        rows = self.rows("SELECT COALESCE(MIN(number), 0) FROM events", ())
+        return int(rows[0][0]) if rows else 0
 
     def last(self) -> int:
         """The number of the newest event, which may have been removed; 0 if there was none yet."""
-        found = self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'events'", ())
-        return int(found[0][0]) if found else 0
+        rows = self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'events'", ())
+        return int(rows[0][0]) if rows else 0
 
     def cursor(self, name: str) -> int | None:
         """The number of the last event that a consumer has processed; None for a new consumer."""
-        found = self.rows("SELECT number FROM cursors WHERE name = ?", (name,))
-        return int(found[0][0]) if found else None
+        rows = self.rows("SELECT number FROM cursors WHERE name = ?", (name,))
+        return int(rows[0][0]) if rows else None
 
     def move(self, name: str, number: int) -> None:
         """Store that a consumer has processed all events up to this one."""
@@ -201,9 +201,9 @@ class Journal:
                     break
         if until:
             query = "SELECT COALESCE(SUM(size), 0) FROM events WHERE number <= ?"
-            gone = int(connection.execute(query, (until,)).fetchone()[0])
+            removed = int(connection.execute(query, (until,)).fetchone()[0])
             connection.execute("DELETE FROM events WHERE number <= ?", (until,))
-            connection.execute("UPDATE meta SET value = value - ? WHERE key = 'size'", (gone,))
+            connection.execute("UPDATE meta SET value = value - ? WHERE key = 'size'", (removed,))
             connection.execute("PRAGMA incremental_vacuum(4000)").fetchall()
 
     def rows(self, query: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
@@ -236,8 +236,8 @@ class Journal:
         privatefolder.private_dir(self.path.parent)
         with suppress(FileExistsError):
             os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
-        found = self.path.lstat()
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+        status = self.path.lstat()
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
             raise PermissionError(1, f"{self.path} is no regular file of its user")
         connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         try:

@@ -230,9 +230,9 @@ def takes_time() -> None:
 
 
 @contextmanager
-def recording(made: Recording) -> Iterator[None]:
-    """A context in which reads are recorded in ``made``."""
-    before, _thread.top = _thread.top, made
+def recording(reads: Recording) -> Iterator[None]:
+    """A context in which reads are recorded in ``reads``."""
+    before, _thread.top = _thread.top, reads
     try:
         yield
     finally:
@@ -354,7 +354,7 @@ class Recorded(dict[Any, Any]):
             else:
                 top.spoil(f"reads {self._kind} of another target")
 
-    def _whole(self) -> None:
+    def _note_all(self) -> None:
         top = _thread.top
         if top is not None:
             if top.inputs is self._inputs:
@@ -381,7 +381,7 @@ class Recorded(dict[Any, Any]):
         return dict.__len__(self) > 0
 
     def copy(self) -> dict[Any, Any]:
-        self._whole()
+        self._note_all()
         return plain(self)
 
     __copy__ = copy
@@ -389,23 +389,23 @@ class Recorded(dict[Any, Any]):
     def __deepcopy__(self, memo: dict[int, Any]) -> dict[Any, Any]:
         import copy
 
-        self._whole()
+        self._note_all()
         return copy.deepcopy(plain(self), memo)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        self._whole()
+        self._note_all()
         return dict, (plain(self),)
 
     def __or__(self, other: Any) -> Any:
-        self._whole()
+        self._note_all()
         return plain(self) | other
 
     def __ror__(self, other: Any) -> Any:
-        self._whole()
+        self._note_all()
         return other | plain(self)
 
     def __repr__(self) -> str:
-        self._whole()
+        self._note_all()
         return repr(plain(self))
 
     __str__ = __repr__
@@ -422,7 +422,7 @@ def _looking(name: str) -> Callable[..., Any]:
 
     def method(self: Recorded, *args: Any, **kwargs: Any) -> Any:
         if _thread.top is not None:
-            self._whole()
+            self._note_all()
         return original(self, *args, **kwargs)
 
     method.__name__ = name
@@ -434,7 +434,7 @@ def _changing(name: str) -> Callable[..., Any]:
 
     def method(self: Recorded, *args: Any, **kwargs: Any) -> Any:
         if _thread.top is not None:
-            self._whole()
+            self._note_all()
             _thread.top.spoil(f"changes {self._kind}")
         self._same = None
         return original(self, *args, **kwargs)

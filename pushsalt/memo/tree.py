@@ -330,33 +330,33 @@ class _Look(Generic[Result]):
 
     def _render(self, render: Callable[[], Result], around: Recording | None, *, never: bool) -> Result:
         """Render, add the path to the tree, and set the result at its leaf."""
-        made = self._made = Recording(self._inputs, around, self._answers, self._go_on_alone)
+        recorded = self._made = Recording(self._inputs, around, self._answers, self._go_on_alone)
         if never:
             # The result cannot be used again; the reads so far still belong to the enclosing recording.
             for read, key in self._passed:
-                made.add(read, key)
-            made.spoil("it is different each time")
+                recorded.add(read, key)
+            recorded.spoil("it is different each time")
         try:
-            with recording(made):
+            with recording(recorded):
                 result = render()
-            made.check_unchanged()
+            recorded.check_unchanged()
             kept = self._level.keep(result)
             self._enter()
             self._end(kept)
             return self._level.give(kept)
         finally:
-            made.check_unchanged()
+            recorded.check_unchanged()
             self._enter()
             with self._once.lock():
                 self._release()
-            made.pass_on()
+            recorded.pass_on()
 
     def _enter(self) -> None:
         """Add the reads so far to the tree, for look-ups of other threads."""
-        made = self._made
-        if made is None or self._node is None:
+        recorded = self._made
+        if recorded is None or self._node is None:
             return
-        sound = made.sound()
+        sound = recorded.sound()
         if self._entered < len(self._passed):  # the first reads must be those of the look-up
             if sound[: len(self._passed)] != self._passed:
                 self._went_elsewhere(sound)
@@ -381,16 +381,16 @@ class _Look(Generic[Result]):
                     node.finder = self._finder = _Finder(node)
 
     def _end(self, kept: Any) -> None:
-        node, made = self._node, self._made
-        if node is None or made is None:
+        node, recorded = self._node, self._made
+        if node is None or recorded is None:
             return
         size = self._level.size(kept)
-        if made.spoiled_at is not None:
-            log.debug("%s is rendered each time: %s", self._level.name, made.spoiled)
+        if recorded.spoiled_at is not None:
+            log.debug("%s is rendered each time: %s", self._level.name, recorded.spoiled)
             kept, size = _NEVER, 100
         with self._once.lock():
             if node.read is not None:
-                if made.spoiled_at is None:
+                if recorded.spoiled_at is None:
                     self._differs(node)
             elif node.result is _OPEN:
                 self._once.end(node, kept, size)
@@ -416,15 +416,15 @@ class _Look(Generic[Result]):
 
     def _go_on_alone(self) -> None:
         """Called before a call on the target: add the path so far, and release threads that wait for this rendering."""
-        made = self._made
-        if made is None:
+        recorded = self._made
+        if recorded is None:
             return
-        made.pass_on()
+        recorded.pass_on()
         self._enter()
         with self._once.lock():
             self._release()
-        if made.outer is not None:
-            made.outer.on_wait()
+        if recorded.outer is not None:
+            recorded.outer.on_wait()
 
     def _release(self) -> None:
         finder, self._finder = self._finder, None

@@ -22,13 +22,13 @@ def unknown_function(name: str, nearest: Sequence[str] = (), more: Iterable[str]
 
 def all_remote() -> set[str]:
     """The names of all functions of execution modules, read from their source without importing it."""
-    found = set()
+    names = set()
     for module, files in runtime.virtual_index("modules").items():
         for file in files:
-            found |= {
+            names |= {
                 f"{module}.{name}" for name in runtime.code(f"thin.modules.{file}").co_names if not name.startswith("_")
             }
-    return found
+    return names
 
 
 def raised(name: str, exc: BaseException) -> FunctionError:

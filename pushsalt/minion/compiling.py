@@ -129,8 +129,8 @@ def _source(twin: Compiling, outside: Outside, name: str) -> ExtPillar | None:
     config = twin.project.config.opts
     if twin.project.is_command or renders(name, config):
         return find_source(name, folders("ext_pillar", config), outside)
-    found: ExtPillar | None = twin.project.ext_pillar(name, outside)
-    return found
+    source: ExtPillar | None = twin.project.ext_pillar(name, outside)
+    return source
 
 
 def state_compiler(minion: Compiling) -> StateCompiler:

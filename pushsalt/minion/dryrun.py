@@ -80,9 +80,9 @@ def guarded(
 
 def _doing(name: str, kind: str, argument: str) -> str:
     """The effect of a function, as the beginning of a sentence."""
-    said = WRITTEN.get(name, name) + (f" with `{argument}`" if argument else "")
+    text = WRITTEN.get(name, name) + (f" with `{argument}`" if argument else "")
     does = {CHANGES: "changes the system", RUNS: "runs a command"}
-    return f"{said} {does.get(kind, 'does not say whether it changes the system')}"
+    return f"{text} {does.get(kind, 'does not say whether it changes the system')}"
 
 
 def _refusal(name: str, kind: str, argument: str, where: str) -> tuple[str, str]:
@@ -110,18 +110,18 @@ def refused_calls(
 
     A guard that calls a function which runs commands is like a guard that is a command: it runs without a warning.
     """
-    found: dict[str, str] = {}
+    refused: dict[str, str] = {}
     for where, name, args, kwargs in _calls(chunk):
         does = effect(name)
         kind, argument = does.of_call(args, kwargs)
         how = treatment(name, opts, kind)
         if how == REFUSE:
             text, hint = _refusal(name, kind, argument, does.where)
-            found[name] = f"{where}: {text}\nhint: {hint}"
+            refused[name] = f"{where}: {text}\nhint: {hint}"
         elif how == WARN and (kind != RUNS or where == "a slot"):
             place = f"{chunk.get('__id__')} in SLS {chunk.get('__sls__')}"
             warn(f"{place}: {where}: {_doing(name, kind, argument)}, in a dry run too")
-    return found
+    return refused
 
 
 def _calls(chunk: Chunk) -> Iterator[tuple[str, str, Sequence[Any], Mapping[str, Any]]]:

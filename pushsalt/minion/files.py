@@ -47,17 +47,17 @@ class Snapshot:
             return self._found[place]
         except KeyError:
             takes_time()
-            found = self._found[place] = self.files.find(path, saltenv)
-            return found
+            file = self._found[place] = self.files.find(path, saltenv)
+            return file
 
     def content(self, saltenv: str, path: str) -> bytes:
         """The content of a file. Raises FileServerError."""
         kept = self._read(saltenv, path)[0]
         if kept is not None:
             return kept
-        found = self.find(saltenv, path)
-        assert found is not None
-        return found.read()
+        file = self.find(saltenv, path)
+        assert file is not None
+        return file.read()
 
     def listed(self, question: str, args: tuple[Any, ...]) -> Any:
         return self._list(question, args)[0]
@@ -65,8 +65,8 @@ class Snapshot:
     def key(self, kind: str, *place: Any) -> Key:
         """The key of a read: ``find`` or ``read`` with (saltenv, path), ``list`` with (method, arguments)."""
         if kind == "find":
-            found = self.find(*place)
-            return found.path if found is not None else None
+            file = self.find(*place)
+            return file.path if file is not None else None
         return self._list(*place)[1] if kind == "list" else self._read(*place)[1]
 
     def _read(self, saltenv: str, path: str) -> tuple[bytes | None, Key]:
@@ -74,9 +74,9 @@ class Snapshot:
         cached = self._content.get(place)
         if cached is None:
             takes_time()
-            found = self.find(saltenv, path)
-            data = found.read() if found is not None else b""
-            mode = found.mode if found is not None else 0
+            file = self.find(saltenv, path)
+            data = file.read() if file is not None else b""
+            mode = file.mode if file is not None else 0
             key = (len(data), mode, hashlib.blake2b(data, digest_size=20).digest())
             cached = self._content[place] = (data if len(data) <= _KEPT else None, key)
         return cached
@@ -112,12 +112,12 @@ class RecordedFiles:
         if top is None:
             return self._files.find(path, saltenv)
         top.note(("find", self._tree, saltenv, path))
-        found = self._snapshot().find(saltenv, path)
-        return None if found is None else RecordedFile(found, self, saltenv, path)
+        file = self._snapshot().find(saltenv, path)
+        return None if file is None else RecordedFile(file, self, saltenv, path)
 
     def read(self, path: str, saltenv: str = "base") -> bytes | None:
-        found = self.find(path, saltenv)
-        return None if found is None else found.read()
+        file = self.find(path, saltenv)
+        return None if file is None else file.read()
 
     def sls_path(self, sls: str, saltenv: str = "base") -> SlsFile | None:
         from pushsalt.fileserver import FileServer
@@ -151,13 +151,13 @@ class RecordedFiles:
 class RecordedFile:
     """A found file; access to its content is recorded as a read."""
 
-    def __init__(self, found: FoundFile, files: RecordedFiles, saltenv: str, path: str) -> None:
-        self._found = found
+    def __init__(self, file: FoundFile, files: RecordedFiles, saltenv: str, path: str) -> None:
+        self._found = file
         self._files = files
         self._place = (saltenv, path)
-        self.path = found.path
-        self.rel = found.rel
-        self.limit = limit_of(found)
+        self.path = file.path
+        self.rel = file.rel
+        self.limit = limit_of(file)
 
     @property
     def size(self) -> int:

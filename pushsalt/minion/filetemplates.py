@@ -40,14 +40,14 @@ def render_file(
     path = url or str(chunk.get("name") or "<text>")
     if url is not None:
         where = split_url(url, saltenv)
-        found = minion.files.find(*where) if where else None
-        if found is None or where is None:
+        file = minion.files.find(*where) if where else None
+        if file is None or where is None:
             raise RenderError(f"Source file {url} not found in saltenv '{saltenv}'")
-        path, saltenv = str(found.path), where[1]
-        data = found.read()
+        path, saltenv = str(file.path), where[1]
+        data = file.read()
         if _is_binary(data):
             return data
-        text = read_source(found, sls="", saltenv=saltenv)
+        text = read_source(file, sls="", saltenv=saltenv)
     variables = dict(_own_names(chunk, url) if names is None else names)
     for more in (defaults, context):
         if isinstance(more, Mapping):

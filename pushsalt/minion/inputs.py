@@ -63,10 +63,10 @@ class TargetInputs:
     def snapshot(self, tree: str) -> Snapshot:
         """The snapshot that this thread uses until the next ``begin``."""
         trees: dict[str, Snapshot] = self._seen.__dict__.setdefault("trees", {})
-        found = trees.get(tree)
-        if found is None:
-            found = trees[tree] = self._shared.snapshot(tree)
-        return found
+        snapshot = trees.get(tree)
+        if snapshot is None:
+            snapshot = trees[tree] = self._shared.snapshot(tree)
+        return snapshot
 
     def recorded_files(self, tree: str) -> RecordedFiles:
         return RecordedFiles(self._shared.files(tree), tree, self, lambda: self.snapshot(tree))

@@ -48,12 +48,12 @@ def match(minion: Matched, expr: str, tgt_type: str) -> bool:
         return True
     top = current()
     with muted():
-        found = is_matched(minion, expr, tgt_type)
+        is_match = is_matched(minion, expr, tgt_type)
     if top is not None and top.inputs is minion.inputs:
-        top.add(("match", tgt_type, expr), found)
+        top.add(("match", tgt_type, expr), is_match)
     elif top is not None:
         top.spoil("matches another target")
-    return found
+    return is_match
 
 
 def is_matched(minion: Matched, expr: str, tgt_type: str) -> bool:

@@ -31,8 +31,8 @@ class _Packed:
             self._size = 10 * len(repr(own))
 
     def copy(self) -> dict[str, Any]:
-        made: dict[str, Any] = _made(self._recipe)
-        return made
+        data: dict[str, Any] = _copy_of(self._recipe)
+        return data
 
     def __len__(self) -> int:
         return self._size
@@ -71,15 +71,15 @@ def _recipe(outer: Any) -> _Recipe:
     return _Recipe(outer, tuple(flat), tuple(deep))
 
 
-def _made(recipe: _Recipe) -> Any:
+def _copy_of(recipe: _Recipe) -> Any:
     """A copy of the value of a recipe. Faster than unmarshalling or ``copy_containers``: most containers are flat."""
     outer, flat, deep = recipe
-    made = outer.copy()
+    value = outer.copy()
     for place, item in flat:
-        made[place] = item.copy()
+        value[place] = item.copy()
     for place, inner in deep:
-        made[place] = _made(inner)
-    return made
+        value[place] = _copy_of(inner)
+    return value
 
 
 @dataclass(frozen=True)

@@ -57,11 +57,11 @@ def definitions(functions: Any) -> list[MineFunction]:
         functions = {str(name): {} for name in functions}
     if not isinstance(functions, dict):
         return []
-    found = []
+    entries = []
     for alias, given in functions.items():
         name, args, kwargs, whom, how = minevalues.parse(given)
-        found.append(MineFunction(str(alias), str(name or alias), args, kwargs, whom, how, given))
-    return found
+        entries.append(MineFunction(str(alias), str(name or alias), args, kwargs, whom, how, given))
+    return entries
 
 
 def unwrap(kept: Any) -> tuple[Any, tuple[Any, str] | None]:
@@ -100,13 +100,13 @@ def forget(project: Trees, target: Target, alias: str) -> bool:
 
 def configured(project: Trees, target: Target, pillar: Mapping[str, Any]) -> list[MineFunction]:
     """The ``mine_functions`` of a target: of its pillar, the configuration and the roster; the last one wins."""
-    found: dict[str, Any] = {}
+    functions: dict[str, Any] = {}
     for place in (pillar, project.config.opts, target.minion_opts):
         given = place.get("mine_functions")
         if isinstance(given, list):
             given = {str(name): {} for name in given}
-        found.update(given if isinstance(given, dict) else {})
-    return definitions(found)
+        functions.update(given if isinstance(given, dict) else {})
+    return definitions(functions)
 
 
 def with_grains(project: Trees, target: Target) -> list[MineFunction]:
@@ -157,9 +157,11 @@ async def collect(
             value = returned_grains(target, each.function, each.args, answer.result())
             values[each.alias] = each.wrapped(value)
         except (FunctionError, TargetError) as exc:
-            said = target.resource and exc.kind == "unknown_function"  # a type may lack a function of all targets
+            is_expected = (
+                target.resource and exc.kind == "unknown_function"
+            )  # a type may lack a function of all targets
             log.log(
-                logging.DEBUG if said else logging.ERROR,
+                logging.DEBUG if is_expected else logging.ERROR,
                 "%s: the mine function %s failed: not stored: %s",
                 target.id,
                 each.function,

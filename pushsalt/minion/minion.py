@@ -197,9 +197,9 @@ class Minion:
     def effect_on_target(self, name: str) -> Effect:
         """The effect of a function that the target itself calls, for a guard or a slot."""
         for theirs in (self._type, self.custom):
-            found = theirs.effect(name)
-            if found is not None:
-                return found
+            effect = theirs.effect(name)
+            if effect is not None:
+                return effect
         return shipped(name) or Effect(SILENT)
 
     def discover(self) -> dict[str, list[str]]:
@@ -339,11 +339,11 @@ class Minion:
         if not noting(self.inputs):
             self.inputs.begin()
         try:
-            asked = (key_of(question), *self.inputs.question())
+            key = (key_of(question), *self.inputs.question())
         except NoKeyError:
             spoil("it depends on what cannot be compared")
             return each_time(level, question, render)
-        return self.project.shared.once.get(level, asked, self.inputs, render)
+        return self.project.shared.once.get(level, key, self.inputs, render)
 
     def decrypt(self, value: Any, renderer: str | None) -> Any:
         """A decrypted value of pillar. Raises RenderError."""
@@ -489,8 +489,8 @@ class Minion:
     def check_chunk(self, chunk: dict[str, Any]) -> list[str]:
         """The errors of one chunk: an unknown function, unknown arguments."""
         strict = self.project.config.opts["strict_arguments"]
-        found = check_chunks([chunk], self.state_functions, SourcePositions(), strict)
-        return CompileResult(problems=[problem for problem in found if problem.level == "error"]).errors
+        problems = check_chunks([chunk], self.state_functions, SourcePositions(), strict)
+        return CompileResult(problems=[problem for problem in problems if problem.level == "error"]).errors
 
     @property
     def state_functions(self) -> StateFunctions:

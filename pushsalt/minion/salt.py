@@ -70,10 +70,10 @@ def shared() -> declared.ControllerFunctions:
 @cache
 def _defined(module: str) -> frozenset[str]:
     """The names of the functions in the files of this (virtual) execution module, which are not imported."""
-    found: set[str] = set()
+    names: set[str] = set()
     for name in runtime.virtual_index("modules").get(module, ()):
-        found.update(runtime.code(f"thin.modules.{name}").co_names)
-    return frozenset(found)
+        names.update(runtime.code(f"thin.modules.{name}").co_names)
+    return frozenset(names)
 
 
 def exists(name: str) -> bool:

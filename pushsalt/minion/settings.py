@@ -73,14 +73,14 @@ def for_rendering(config: Config, groups: Collection[str] = ()) -> dict[str, Any
 
 def _remotes(remotes: Any) -> list[Any]:
     """Git remotes without the options for fetching; ``git.address`` allows no credentials in a URL."""
-    found: list[Any] = []
+    entries: list[Any] = []
     for entry in remotes if isinstance(remotes, list) else ():
         if isinstance(entry, Mapping):
             kept = {_url(url): _without_credentials(options) for url, options in entry.items()}
-            found += [{url: options} if options else url for url, options in kept.items()]
+            entries += [{url: options} if options else url for url, options in kept.items()]
         else:
-            found.append(_url(entry))
-    return found
+            entries.append(_url(entry))
+    return entries
 
 
 def _without_credentials(options: Any) -> Any:
@@ -106,18 +106,18 @@ def external(opts: Mapping[str, Any]) -> Any:
     sources = opts.get("ext_pillar")
     if not isinstance(sources, list):
         return sources
-    found: list[Any] = []
+    entries: list[Any] = []
     for number, source in enumerate(sources):
         if not isinstance(source, Mapping):
-            found.append(source)
+            entries.append(source)
             continue
-        found.append(
+        entries.append(
             {
                 name: (_remotes(args) if name == "git" else args) if renders(str(name), opts) else [number]
                 for name, args in source.items()
             }
         )
-    return found
+    return entries
 
 
 def renders(name: str, opts: Mapping[str, Any]) -> bool:

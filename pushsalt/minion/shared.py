@@ -101,24 +101,24 @@ class Shared:
             key = (target.transport, test, saltenv, pillarenv, key_of(dict(target.minion_opts)))
         except NoKeyError:
             return TargetSettings(minion_opts(config, target, test=test, saltenv=saltenv, pillarenv=pillarenv))
-        found = self._settings.get(key)
-        if found is None:
+        settings = self._settings.get(key)
+        if settings is None:
             values = minion_opts(config, target, test=test, saltenv=saltenv, pillarenv=pillarenv)
             if len(self._settings) >= MAX_SETTINGS:  # few targets have equal settings: storing them is useless
                 self._settings.clear()
-            found = self._settings[key] = TargetSettings(values)
-        return found
+            settings = self._settings[key] = TargetSettings(values)
+        return settings
 
     def files(self, tree: str) -> FileServer:
         """The file server of the states or of the pillar."""
         return self._project.files if tree == "states" else self._project.pillar_files
 
     def snapshot(self, tree: str) -> Snapshot:
-        found = self._snapshots.get(tree)
-        if found is None or not found.is_fresh():
+        snapshot = self._snapshots.get(tree)
+        if snapshot is None or not snapshot.is_fresh():
             takes_time()
-            found = self._snapshots[tree] = Snapshot(self.files(tree))
-        return found
+            snapshot = self._snapshots[tree] = Snapshot(self.files(tree))
+        return snapshot
 
     def comparable(self, value: Any) -> Any:
         """The value by which options are compared: unchanged here; overridden to compare a project in two folders."""

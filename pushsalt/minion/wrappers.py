@@ -53,8 +53,8 @@ class ControllerFunctions:
 
     def own(self, name: str) -> Path | None:
         """The user's file that defines a function; None for ours."""
-        found = self.named(name)
-        return found.file if isinstance(found, _Wrapper) else None
+        function = self.named(name)
+        return function.file if isinstance(function, _Wrapper) else None
 
     def effect(self, name: str) -> Effect | None:
         """The declared effect of a user's function on the machine; None for ours."""
@@ -71,7 +71,7 @@ class ControllerFunctions:
         """Every ``module.function`` of the users' files that is defined with ``def``."""
         from pushsalt.modules.definitions import defined
 
-        files = [(module, file) for module, found in self._files.items() for file in found]
+        files = [(module, file) for module, paths in self._files.items() for file in paths]
         files += self._installed.items()
         return {
             f"{module}.{name}" for module, file in files for name in defined(_text(file)) if not name.startswith("_")
@@ -84,11 +84,11 @@ class ControllerFunctions:
     @cached_property
     def _files(self) -> dict[str, list[Path]]:
         """Virtual name of a module -> the users' files, in the order of precedence."""
-        found: dict[str, list[Path]] = {}
+        paths: dict[str, list[Path]] = {}
         for folder in self._folders() if self._folders is not None else ():
             for name, file in _listed(folder):
-                found.setdefault(name, []).append(file)
-        return found
+                paths.setdefault(name, []).append(file)
+        return paths
 
     @cached_property
     def _installed(self) -> dict[str, Path]:
@@ -149,10 +149,10 @@ class _Wrapper:
             name = f"{self._module}.{self._function}"
             try:
                 module = plugins.load_file(_KIND, self.file, minion.context.dunders(minion.saltenv, ""))
-                said = plugins.is_virtual(module, self._module)
+                verdict = plugins.is_virtual(module, self._module)
             except ConfigError as exc:
                 raise FunctionError("exception", str(exc), exc.hint, "CommandExecutionError") from exc
-            if not said:
+            if not verdict:
                 hint = f"__virtual__ of {self.file} returned false"
                 raise FunctionError("unknown_function", f"'{name}' is not available.", hint, "CommandExecutionError")
             loaded[self.file] = module

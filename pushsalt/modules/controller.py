@@ -113,19 +113,19 @@ def function_named(name: str) -> Callable[..., Any] | None:
     module, _, function = name.partition(".")
     if module not in modules() or function.startswith("_"):
         return None
-    found = getattr(
+    named = getattr(
         importlib.import_module(f"{_PACKAGE}.{module}"), function + "_" if function in _KEYWORDS else function, None
     )
-    own = inspect.isfunction(found) and found.__module__ == f"{_PACKAGE}.{module}"
-    return found if own else None
+    own = inspect.isfunction(named) and named.__module__ == f"{_PACKAGE}.{module}"
+    return named if own else None
 
 
 def names() -> list[str]:
     """The names of all functions, as ``module.function``, sorted."""
-    found = []
+    functions = []
     for module in modules():
         loaded = importlib.import_module(f"{_PACKAGE}.{module}")
         for name, value in vars(loaded).items():
             if inspect.isfunction(value) and value.__module__ == loaded.__name__ and not name.startswith("_"):
-                found.append(f"{module}.{name.rstrip('_')}")
-    return sorted(found)
+                functions.append(f"{module}.{name.rstrip('_')}")
+    return sorted(functions)

@@ -83,13 +83,13 @@ class CustomModule:
 
     def of_type(self, kind: str) -> dict[str, str]:
         """File name -> text of a resource type's own files of a kind."""
-        found = {}
+        texts = {}
         for path, data in self.parts.items():
             words = path.removesuffix(".py").split("/")
             words = words[:-1] if words[-1] == _PACKAGE else words
             if len(words) == 3 and words[1] == kind:
-                found[words[2]] = _text(data)
-        return found
+                texts[words[2]] = _text(data)
+        return texts
 
     def mentions(self, word: str) -> bool:
         """Whether the source contains a word: names that are defined at run time cannot be found otherwise."""
@@ -115,12 +115,12 @@ class CustomModules:
 
     @cached_property
     def _virtual(self) -> Mapping[tuple[str, str], list[CustomModule]]:
-        found: dict[tuple[str, str], list[CustomModule]] = {}
+        by_name: dict[tuple[str, str], list[CustomModule]] = {}
         for kind, modules in self.by_kind.items():
             for module in modules.values():
                 for name in module.virtual:
-                    found.setdefault((kind, name), []).append(module)
-        return found
+                    by_name.setdefault((kind, name), []).append(module)
+        return by_name
 
     def called(self, kind: str, virtual: str) -> list[CustomModule]:
         """The modules that may have this virtual name."""
@@ -162,8 +162,8 @@ class CustomModules:
                 for virtual_name in module.virtual if not module.extends else ():
                     virtual.setdefault(virtual_name, []).append(name)
                 for inner in resourcetypes.INNER if kind == "resources" else ():
-                    found = runtime.index(module.of_type(inner).items())
-                    index.update({f"resources.{name}.{inner}": found} if found else {})
+                    members = runtime.index(module.of_type(inner).items())
+                    index.update({f"resources.{name}.{inner}": members} if members else {})
             index[kind] = virtual
         if not files:
             return None
@@ -175,11 +175,11 @@ class CustomModules:
 
     def virtual_index(self, kind: str) -> dict[str, list[str]]:
         """The virtual names of modules for the controller, and of utilities; others are not run here."""
-        found: dict[str, list[str]] = {}
+        index: dict[str, list[str]] = {}
         for name, module in sorted(self.by_kind.get(kind, {}).items()):
             for virtual in module.virtual if module.controller or (kind == "utils" and module.may_run) else ():
-                found.setdefault(virtual, []).append(name)
-        return found
+                index.setdefault(virtual, []).append(name)
+        return index
 
     def names(self, prefix: str) -> list[str]:
         return [f"{prefix}.{name}" for name in sorted(self.by_kind.get(prefix.rpartition(".")[2], ()))]
@@ -188,8 +188,8 @@ class CustomModules:
         return self._named(full).text
 
     def code(self, full: str) -> CodeType:
-        found: CodeType = compile(self.source(full), self.path(full), "exec", dont_inherit=True)
-        return found
+        compiled: CodeType = compile(self.source(full), self.path(full), "exec", dont_inherit=True)
+        return compiled
 
     def path(self, full: str) -> str:
         return self._named(full).where
@@ -204,21 +204,23 @@ class CustomModules:
     def _named(self, full: str) -> CustomModule:
         """Load a module that runs on the controller. Raises ImportError."""
         _, kind, name = full.split(".", 2)
-        found = self.by_kind[kind].get(name)
-        if found is None:
+        module = self.by_kind[kind].get(name)
+        if module is None:
             raise ImportError(f"no module named {full!r}", name=full)
-        if not found.may_run:
-            raise ImportError(f"{found.where} does not run on the controller: its git remote may not use py", name=full)
-        return found
+        if not module.may_run:
+            raise ImportError(
+                f"{module.where} does not run on the controller: its git remote may not use py", name=full
+            )
+        return module
 
     # --- files
 
     def _of(self, kind: str) -> dict[str, CustomModule]:
         allowed = (self._opts.get("extmod_whitelist") or {}).get(kind)
         refused = (self._opts.get("extmod_blacklist") or {}).get(kind) or ()
-        found: dict[str, CustomModule] = {}
+        modules: dict[str, CustomModule] = {}
         for name, parts in self._candidates(kind):
-            if name in found or not _sound(name) or (allowed and name not in allowed) or name in refused:
+            if name in modules or not _is_name(name) or (allowed and name not in allowed) or name in refused:
                 continue
             first = next(iter(parts.values()))
             if max(map(len, parts)) > _LONGEST:
@@ -229,10 +231,10 @@ class CustomModules:
                 extends = kind == "resources" and f"{name}/{_PACKAGE}.py" not in parts
                 text = "" if extends else decode_source(next(iter(contents.values())))
                 may_run = all(map(may_run_on_controller, parts.values()))
-                found[name] = CustomModule(kind, name, str(first.path), text, contents, extends, may_run)
+                modules[name] = CustomModule(kind, name, str(first.path), text, contents, extends, may_run)
             except (FileServerError, SyntaxError, UnicodeDecodeError) as exc:
                 log.warning("the module %s is left out: %s", first.path, exc)
-        return found
+        return modules
 
     def _candidates(self, kind: str) -> Iterator[tuple[str, Mapping[str, FoundFile]]]:
         """(name, files by path below the kind's folder, the module itself first), in the order of precedence."""
@@ -255,8 +257,8 @@ class CustomModules:
                 continue
             for entry in entries:
                 inner_names = [entry] if entry.endswith(".py") else list(self._package(entry, saltenv))
-                found = ((name, self._files.find(name, saltenv)) for name in inner_names)
-                yield from _module({name[len(kind) + 2 :]: file for name, file in found if file is not None})
+                candidates = ((name, self._files.find(name, saltenv)) for name in inner_names)
+                yield from _module({name[len(kind) + 2 :]: file for name, file in candidates if file is not None})
 
     def _left_out(self, saltenv: str, exc: FileServerError) -> None:
         """Log an unreadable saltenv once, since the reason usually applies to all kinds."""
@@ -287,7 +289,7 @@ def _text(data: bytes) -> str:
         return ""
 
 
-def _sound(name: str) -> bool:
+def _is_name(name: str) -> bool:
     return name.isidentifier() and name.isascii() and name != _PACKAGE
 
 

@@ -45,13 +45,13 @@ class ControllerFunctions:
 
     def _of(self, module: str) -> tuple[set[str], set[str]]:
         if module not in self._read:
-            found: set[str] = set()
+            names: set[str] = set()
             recorded: set[str] = set()
             for name in self._index.get(module, ()):
                 declared = _marked(runtime.source(f"thin.modules.{name}"), (_CONTROLLER, _RECORDED), ours=True)
-                found |= declared[_CONTROLLER]
+                names |= declared[_CONTROLLER]
                 recorded |= declared[_RECORDED]
-            self._read[module] = found, recorded  # stored when complete, since threads share it
+            self._read[module] = names, recorded  # stored when complete, since threads share it
         return self._read[module]
 
 

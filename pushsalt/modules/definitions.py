@@ -15,22 +15,22 @@ ANYTHING = ArgSpec((), kwargs=True)
 @cache
 def defined(source: str, ours: bool = False) -> dict[str, ArgSpec]:
     """Name -> signature of the functions that a file defines; empty on a syntax error, which the target reports."""
-    found: dict[str, ArgSpec] = {}
+    specs: dict[str, ArgSpec] = {}
     try:
         tree = pysource.outline(source) if ours else pysource.parse(source)
     except (SyntaxError, ValueError):
-        return found
+        return specs
     aliases = _aliases(tree)
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
-            found[aliases.get(node.name, node.name)] = _spec(node.args, ours)
+            specs[aliases.get(node.name, node.name)] = _spec(node.args, ours)
         elif (
             isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and isinstance(node.targets[0], ast.Name)
         ):
-            same = found.get(node.value.id)  # wait_script = script
+            same = specs.get(node.value.id)  # wait_script = script
             if same is not None:
-                found[node.targets[0].id] = same
-    return found
+                specs[node.targets[0].id] = same
+    return specs
 
 
 def _aliases(tree: ast.Module) -> dict[str, str]:

@@ -71,11 +71,11 @@ def shipped(name: str) -> Effect | None:
 @cache
 def _shipped(name: str, on_controller: bool) -> Effect | None:
     module, _, function = name.partition(".")
-    found = list(_said_by_files(module, function, on_controller))
+    effects = list(_said_by_files(module, function, on_controller))
     for kind in (CHANGES, RUNS):
-        if any(effect.kind == kind for effect in found):
+        if any(effect.kind == kind for effect in effects):
             return Effect(kind)
-    return next((effect for effect in found if effect.unless), found[0] if found else None)
+    return next((effect for effect in effects if effect.unless), effects[0] if effects else None)
 
 
 def _said_by_files(module: str, function: str, on_controller: bool) -> Iterator[Effect]:
@@ -108,20 +108,20 @@ def declared_effect(source: str, function: str, ours: bool = False) -> Effect | 
 @lru_cache(maxsize=1000)
 def literals(source: str, ours: bool = False) -> dict[str, Any]:
     """Name -> value of the declarations in a source; empty on a syntax error, which the target reports."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if not any(word in source for word in WORDS):
-        return found
+        return values
     try:
         tree = pysource.outline(source) if ours else pysource.parse(source)
     except (SyntaxError, ValueError):
-        return found
+        return values
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id in WORDS:
             try:
-                found[node.targets[0].id] = ast.literal_eval(node.value)
+                values[node.targets[0].id] = ast.literal_eval(node.value)
             except (ValueError, TypeError):  # it is computed
                 continue
-    return found
+    return values
 
 
 def _parameters(source: str, function: str, ours: bool) -> tuple[str, ...]:
@@ -146,30 +146,30 @@ def _bound(source: str) -> frozenset[str]:
     """
     from pushsalt.modules.definitions import defined
 
-    found = set(defined(source))
+    names = set(defined(source))
     try:
         todo: list[ast.AST] = list(pysource.parse(source).body)
     except (SyntaxError, ValueError):
-        return frozenset(found)
+        return frozenset(names)
     while todo:
         node = todo.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.add(node.name)
+            names.add(node.name)
         elif isinstance(node, ast.alias):
-            found.add(node.asname or node.name)
+            names.add(node.asname or node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
+            names.add(node.id)
         elif not isinstance(node, ast.expr) or isinstance(node, ast.Tuple | ast.List | ast.Starred):
             todo += ast.iter_child_nodes(node)
-    return frozenset(found)
+    return frozenset(names)
 
 
 def theirs(files: Iterable[tuple[str, str]], function: str) -> Effect | None:
     """The effect declared in the first of users' files (name, text) that has the function; None if none has it."""
     for where, text in files:
-        found = declared_effect(text, function)
-        if found is None and _may_have(text, function):
+        effect = declared_effect(text, function)
+        if effect is None and _may_have(text, function):
             return Effect(SILENT, where=where)
-        if found is not None:
-            return found
+        if effect is not None:
+            return effect
     return None

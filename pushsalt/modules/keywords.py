@@ -58,8 +58,8 @@ def data_keywords(module: str) -> Keywords | None:
 def takes_anything(module: str, function: str) -> bool:
     """Whether a function's arguments are arbitrary data (``__any_arguments__`` in its file)."""
     for name in runtime.virtual_index("states").get(module, ()):
-        found = marked(runtime.source(f"thin.states.{name}"), "__any_arguments__")
-        if function in found:
+        functions = marked(runtime.source(f"thin.states.{name}"), "__any_arguments__")
+        if function in functions:
             return True
     return False
 
@@ -71,11 +71,14 @@ def _declared(text: str, public: bool = False) -> Iterator[str]:
 
 
 def _imported(texts: list[str]) -> list[str]:
-    found = set()
+    imports = set()
     for text in texts:
         for package, names in _IMPORT.findall(text):
-            found |= {package, *(f"{package}.{name.strip()}" for name in names.strip("()").split(",") if name.strip())}
-    return sorted(found)
+            imports |= {
+                package,
+                *(f"{package}.{name.strip()}" for name in names.strip("()").split(",") if name.strip()),
+            }
+    return sorted(imports)
 
 
 def _source(name: str) -> Iterator[str]:

@@ -48,8 +48,8 @@ def in_roots(
     for saltenv in saltenvs:
         try:
             for folder in files.list_folder("_resources", saltenv):
-                found = {name: files.find(name, saltenv) for name in _below(files, folder, saltenv)}
-                parts = {name.removeprefix("_resources/"): file for name, file in found.items() if file is not None}
+                by_name = {name: files.find(name, saltenv) for name in _below(files, folder, saltenv)}
+                parts = {name.removeprefix("_resources/"): file for name, file in by_name.items() if file is not None}
                 yield from _type(folder.rpartition("/")[2], parts)
         except FileServerError as exc:
             left_out(saltenv, exc)
@@ -73,21 +73,21 @@ def _installed() -> tuple[tuple[str, Path], ...]:
         return ()
     from importlib.metadata import entry_points
 
-    found: list[tuple[str, Path]] = []
+    folders: list[tuple[str, Path]] = []
     for point in entry_points(group=GROUP):
         place = _place(point.module)
         if place is None or not (place / HEAD).is_file():
             log.warning("the resource type %s is left out: %s is no installed package", point.name, point.value)
         else:
-            found.append((point.name, place))
+            folders.append((point.name, place))
     for point in entry_points(group=SALT_GROUP):
         words = point.module.split(".")
         for length in range(len(words), 0, -1):  # the entry point may be a module within the extension
             place = _place(".".join(words[:length]))
             if place is not None and (place / "resources").is_dir():
-                found += [(folder.name, folder) for folder in sorted((place / "resources").iterdir())]
+                folders += [(folder.name, folder) for folder in sorted((place / "resources").iterdir())]
                 break
-    return tuple(found)
+    return tuple(folders)
 
 
 def _place(dotted: str) -> Path | None:
@@ -97,8 +97,8 @@ def _place(dotted: str) -> Path | None:
     if spec is None or spec.submodule_search_locations is None:
         return None
     folders = [Path(folder, *inner) for folder in spec.submodule_search_locations]  # a namespace package has several
-    found = [folder for folder in folders if folder.is_dir()]
-    return next((folder for folder in found if (folder / HEAD).is_file()), next(iter(found), None))
+    existing = [folder for folder in folders if folder.is_dir()]
+    return next((folder for folder in existing if (folder / HEAD).is_file()), next(iter(existing), None))
 
 
 def _spec(name: str) -> ModuleSpec | None:

@@ -121,8 +121,8 @@ class SaltPython:
         self._lock = threading.RLock()
 
     @cached_property
-    def found(self) -> dict[str, Any]:
-        """The output of the program."""
+    def probed(self) -> dict[str, Any]:
+        """The output of the probe, a program that this Python runs."""
         try:
             status = os.stat(self.python)  # noqa: PTH116
             mark = f"probe {self.python} {status.st_ino} {status.st_mtime_ns} {_newest(self.python)}"
@@ -140,15 +140,15 @@ class SaltPython:
                 timeout=_TIMEOUT,
                 check=False,
             )
-            found: dict[str, Any] = json.loads(done.stdout)
+            data: dict[str, Any] = json.loads(done.stdout)
         except (OSError, ValueError, subprocess.TimeoutExpired) as exc:
             raise self._unusable(f"it does not run as a Python: {exc}") from exc
-        if not found:
+        if not data:
             raise self._unusable("it has no Salt")
-        if found["prefix"] == sys.prefix:
+        if data["prefix"] == sys.prefix:
             raise self._unusable("it is pushsalt's own")
-        self._bank.put(mark, found)
-        return found
+        self._bank.put(mark, data)
+        return data
 
     def _unusable(self, why: str) -> ConfigError:
         return ConfigError(
@@ -158,11 +158,11 @@ class SaltPython:
 
     @property
     def version(self) -> str:
-        return str(self.found["version"])
+        return str(self.probed["version"])
 
     def start_fields(self) -> dict[str, Any]:
         """The fields for a target at the start of a session."""
-        return {"version": self.version, "python": self.found["tops"]["salt"][2]}
+        return {"version": self.version, "python": self.probed["tops"]["salt"][2]}
 
     # --- functions
 
@@ -175,9 +175,9 @@ class SaltPython:
         virtual, _, function = name.partition(".")
         for one in self.files(kind, virtual):
             functions = defined(one.text)
-            found = functions.get(function) or functions.get(function + "_")
-            if found is not None or _is_assigned(one.text, function):
-                return found or ANYTHING
+            spec = functions.get(function) or functions.get(function + "_")
+            if spec is not None or _is_assigned(one.text, function):
+                return spec or ANYTHING
         return None
 
     def has(self, name: str) -> bool:
@@ -192,20 +192,20 @@ class SaltPython:
     @cached_property
     def _index(self) -> Mapping[str, Mapping[str, list[list[Any]]]]:
         """kind -> virtual name -> [name, path, package] of the files."""
-        places = [("salt", self.found["tops"]["salt"][0]), *((base, path) for base, path in self.found["more"])]
+        places = [("salt", self.probed["tops"]["salt"][0]), *((base, path) for base, path in self.probed["more"])]
         stamps = [f"{path}/{kind} {_mtime(f'{path}/{kind}')}" for _, path in places for kind in KINDS]
         key = f"index {self.version} {stamps!r}"
         kept = self._bank.get(key)
         if isinstance(kept, dict):
             return kept
-        found: dict[str, dict[str, list[list[Any]]]] = {kind: {} for kind in KINDS}
+        index: dict[str, dict[str, list[list[Any]]]] = {kind: {} for kind in KINDS}
         for base, path in places:
             for kind in KINDS:
                 for file in _files_in(Path(path) / kind, f"{base}.{kind}"):
                     for virtual in self._read(kind, file).virtual:
-                        found[kind].setdefault(virtual, []).append([file.name, file.path, file.package])
-        self._bank.put(key, found)
-        return found
+                        index[kind].setdefault(virtual, []).append([file.name, file.path, file.package])
+        self._bank.put(key, index)
+        return index
 
     def _read(self, kind: str, file: File) -> CustomModule:
         text = regular.read_text(file.path, "replace")
@@ -236,7 +236,7 @@ class SaltPython:
             "modules": [file.name for file in files],
             "functions": sorted(name for name in functions if not name.startswith("_")),
             "files": self._closure([file.name for file in files]),
-            "tops": {name: [native, least] for name, (_, native, least) in self.found["tops"].items()},
+            "tops": {name: [native, least] for name, (_, native, least) in self.probed["tops"].items()},
         }
 
     def _closure(self, names: Iterable[str]) -> list[list[Any]]:
@@ -270,7 +270,7 @@ class SaltPython:
 
     def _look(self, name: str) -> File | None:
         parts = name.split(".")
-        top = self.found["tops"].get(parts[0])
+        top = self.probed["tops"].get(parts[0])
         if top is None or not all(part.isidentifier() for part in parts):
             return None
         if len(parts) == 1 and top[0].endswith(".py"):
@@ -285,7 +285,7 @@ class SaltPython:
     def _is_native(self, name: str) -> bool:
         """Whether this module exists only as a C extension."""
         parts = name.split(".")
-        top = self.found["tops"].get(parts[0])
+        top = self.probed["tops"].get(parts[0])
         if top is None or self._file(name) is not None or not all(part.isidentifier() for part in parts):
             return False
         base = Path(top[0], *parts[1:])
@@ -304,9 +304,9 @@ class SaltPython:
         except (SyntaxError, ValueError):
             return []
         package = file.name if file.package else file.name.rpartition(".")[0]
-        found = list(dict.fromkeys(_imported(tree.body, package)))
-        self._bank.put(key, found)
-        return found
+        imports = list(dict.fromkeys(_imported(tree.body, package)))
+        self._bank.put(key, imports)
+        return imports
 
 
 _ASSIGNED: Final = re.compile(r"^([a-zA-Z]\w*) = [\w.]+\(", re.MULTILINE)

@@ -43,17 +43,17 @@ class StateFunctions:
         """The arguments of ``module.function``; None if no file defines it."""
         module, _, function = name.partition(".")
         for text in self._type.get(module, ()):
-            found = _lookup(defined(text), function)
-            if found or _mentions(text, function):
-                return found or ANYTHING
+            spec = _lookup(defined(text), function)
+            if spec or _mentions(text, function):
+                return spec or ANYTHING
         if self._alone:
             return None
         for one in self._custom.called("states", module) if self._custom else ():
-            found = _lookup(defined(one.text), function)
-            if found or one.mentions(function):
-                return found or ANYTHING
-        found = _lookup(_functions(module), function)
-        return found if found or self._salt is None else self._salt.spec("states", name)
+            spec = _lookup(defined(one.text), function)
+            if spec or one.mentions(function):
+                return spec or ANYTHING
+        spec = _lookup(_functions(module), function)
+        return spec if spec or self._salt is None else self._salt.spec("states", name)
 
     def keywords(self, name: str) -> Keywords | None:
         """The names that a shipped function with ``**kwargs`` may use; None if any name must be accepted.
@@ -65,9 +65,9 @@ class StateFunctions:
         module, _, function = name.partition(".")
         if takes_anything(module, function):
             return data_keywords(module)
-        found = keywords(module)
-        theirs = self._custom is not None and any(self._custom.called("modules", one) for one in found.modules)
-        return None if theirs else found
+        names = keywords(module)
+        theirs = self._custom is not None and any(self._custom.called("modules", one) for one in names.modules)
+        return None if theirs else names
 
     def names(self) -> Iterable[str]:
         """Every ``module.function``."""
@@ -127,7 +127,7 @@ def _lookup(functions: dict[str, ArgSpec], name: str) -> ArgSpec | None:
 
 @cache
 def _functions(module: str) -> dict[str, ArgSpec]:
-    found: dict[str, ArgSpec] = {}
+    specs: dict[str, ArgSpec] = {}
     for name in runtime.virtual_index("states").get(module, ()):
-        found.update(defined(runtime.source(f"thin.states.{name}"), ours=True))
-    return found
+        specs.update(defined(runtime.source(f"thin.states.{name}"), ours=True))
+    return specs

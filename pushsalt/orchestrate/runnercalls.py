@@ -57,7 +57,7 @@ async def call(
 
     ``jid``: the JID of the call, if it was told before.
     """
-    return await _called(client, options, _found(client, name, args, kwargs), name, args, kwargs, jid)
+    return await _called(client, options, _runner_named(client, name, args, kwargs), name, args, kwargs, jid)
 
 
 async def answer(
@@ -67,42 +67,42 @@ async def answer(
 
     Raises FunctionError if the function does not exist, or does not take the arguments.
     """
-    found = _found(client, name, args, kwargs)
+    runner = _runner_named(client, name, args, kwargs)
     try:
-        return await _called(client, options, found, name, args, kwargs)
+        return await _called(client, options, runner, name, args, kwargs)
     except PushsaltError as exc:
         text = exc.message.removeprefix(f"{name}: ")
         return {"return": f"Exception occurred in runner {name}: {text}", "success": False}
 
 
-def _found(client: Jobs, name: str, args: list[Any], kwargs: dict[str, Any]) -> Callable[..., Any]:
+def _runner_named(client: Jobs, name: str, args: list[Any], kwargs: dict[str, Any]) -> Callable[..., Any]:
     """The function; raises FunctionError if it does not exist, or does not take the arguments."""
-    found = function(client, name)
-    if found is None:
+    runner = function(client, name)
+    if runner is None:
         raise FunctionError(
             "unknown_function", f"there is no runner function '{name}'", _hint(client, name), "KeyError"
         )
-    _check_keywords(found, kwargs)
-    if _is_shipped(found):
-        _bind(found, name, args, kwargs)
-    return found
+    _check_keywords(runner, kwargs)
+    if _is_shipped(runner):
+        _bind(runner, name, args, kwargs)
+    return runner
 
 
 async def _called(
     client: Jobs,
     options: JobOptions,
-    found: Callable[..., Any],
+    runner: Callable[..., Any],
     name: str,
     args: list[Any],
     kwargs: dict[str, Any],
     jid: str = "",
 ) -> dict[str, Any]:
-    run, shipped = Run(client, options, asyncio.get_running_loop(), jid), _is_shipped(found)
-    events = Told(client, name, args, kwargs, jid)
+    run, shipped = Run(client, options, asyncio.get_running_loop(), jid), _is_shipped(runner)
+    events = RunnerEvents(client, name, args, kwargs, jid)
     try:
-        found.__globals__["__jid_event__"] = events
-        value = await asyncio.to_thread(lambda: found(run, *args, **kwargs) if shipped else found(*args, **kwargs))
-        success = _succeeded(value, found)
+        runner.__globals__["__jid_event__"] = events
+        value = await asyncio.to_thread(lambda: runner(run, *args, **kwargs) if shipped else runner(*args, **kwargs))
+        success = _succeeded(value, runner)
         events.ends(value, success=success)
         return {"return": value, "success": success}
     except PushsaltError as exc:
@@ -117,14 +117,14 @@ async def _called(
         await settle_events(events.events, client.project)
 
 
-def _succeeded(value: Any, found: Callable[..., Any]) -> bool:
+def _succeeded(value: Any, runner: Callable[..., Any]) -> bool:
     """Whether a call was successful: by the states in ``data`` of the return, or ``__context__['retcode']``.
 
     Salt: ``salt.client.mixins``.
     """
     if isinstance(value, dict) and "data" in value:
         return succeeded(value["data"], recurse=False)
-    return not found.__globals__.get("__context__", {}).get("retcode")
+    return not runner.__globals__.get("__context__", {}).get("retcode")
 
 
 def _hint(client: Jobs, name: str) -> str:
@@ -134,9 +134,9 @@ def _hint(client: Jobs, name: str) -> str:
     modules = plugins.names("runners", folders)
     if module in modules:
         loaded = plugins.load("runners", module, folders, {"__salt__": Runners(client)})
-        near = [f"{module}.{found}" for found in nearest(attribute, _public(loaded))]
+        near = [f"{module}.{each}" for each in nearest(attribute, _public(loaded))]
     else:
-        near = [f"{found}.{attribute}" for found in nearest(module, modules)]
+        near = [f"{each}.{attribute}" for each in nearest(module, modules)]
     rule = "runner functions are MODULE.FUNCTION; those of yours are in _runners of the file roots"
     return f"did you mean {' or '.join(near)}? {rule}" if near else rule
 
@@ -144,11 +144,11 @@ def _hint(client: Jobs, name: str) -> str:
 def _public(loaded: ModuleType) -> list[str]:
     """The names of a module's functions."""
     aliases = getattr(loaded, "__func_alias__", {})
-    found = [name for name, value in vars(loaded).items() if inspect.isfunction(value) and not name.startswith("_")]
-    return [aliases.get(name, name) for name in found if getattr(loaded, name).__module__ == loaded.__name__]
+    names = [name for name, value in vars(loaded).items() if inspect.isfunction(value) and not name.startswith("_")]
+    return [aliases.get(name, name) for name in names if getattr(loaded, name).__module__ == loaded.__name__]
 
 
-class Told:
+class RunnerEvents:
     """The events of one call of a runner function: ``salt/run/JID/new`` and ``…/ret``.
 
     The object is also ``__jid_event__`` of the function. Orchestrations send their events themselves.
@@ -180,8 +180,8 @@ class Told:
             self._run.ends(self._redactor.data(value), success=success)
 
 
-def _is_shipped(found: Any) -> bool:
-    name = found.__name__ if inspect.ismodule(found) else found.__module__
+def _is_shipped(function: Any) -> bool:
+    name = function.__name__ if inspect.ismodule(function) else function.__module__
     return str(name).startswith("pushsalt.runners.")
 
 
@@ -197,12 +197,14 @@ def function(client: Jobs, name: str) -> Callable[..., Any] | None:
     dunders = {"__opts__": dict(opts), "__salt__": Runners(client), "__context__": {}}
     loaded = plugins.load("runners", module, folders, dunders)
     aliases = {public: own for own, public in getattr(loaded, "__func_alias__", {}).items()}
-    found: Callable[..., Any] | None = getattr(loaded, aliases.get(attribute, attribute), None)
-    if not callable(found) or inspect.isclass(found):
+    candidate: Callable[..., Any] | None = getattr(loaded, aliases.get(attribute, attribute), None)
+    if not callable(candidate) or inspect.isclass(candidate):
         return None
-    if _is_shipped(loaded) and found.__module__ != loaded.__name__:  # an imported function is not part of the runner
+    if (
+        _is_shipped(loaded) and candidate.__module__ != loaded.__name__
+    ):  # an imported function is not part of the runner
         return None
-    return found
+    return candidate
 
 
 class Runners(dict[str, Any]):
@@ -213,33 +215,33 @@ class Runners(dict[str, Any]):
         self._client = client
 
     def __missing__(self, name: str) -> Any:
-        found = function(self._client, name)
-        if found is None:
+        runner = function(self._client, name)
+        if runner is None:
             raise KeyError(name)
-        return found
+        return runner
 
 
-def _check_keywords(found: Callable[..., Any], kwargs: dict[str, Any]) -> None:
+def _check_keywords(function: Callable[..., Any], kwargs: dict[str, Any]) -> None:
     """Raises FunctionError for keyword arguments that the function does not have."""
-    parameters = inspect.signature(found).parameters
+    parameters = inspect.signature(function).parameters
     if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
         return
     if wrong := [f"{name}={value}" for name, value in kwargs.items() if name not in parameters]:
         text = f"The following keyword arguments are not valid: {', '.join(wrong)}"
-        raise FunctionError("exception", text, _its_arguments(found), "SaltInvocationError")
+        raise FunctionError("exception", text, _its_arguments(function), "SaltInvocationError")
 
 
-def _its_arguments(found: Callable[..., Any]) -> str:
-    parameters = list(inspect.signature(found).parameters.values())[1 if _is_shipped(found) else 0 :]
+def _its_arguments(function: Callable[..., Any]) -> str:
+    parameters = list(inspect.signature(function).parameters.values())[1 if _is_shipped(function) else 0 :]
     names = [str(each.replace(annotation=each.empty)) for each in parameters]
     return f"its arguments: {', '.join(names)}" if names else "it has no arguments"
 
 
-def _bind(found: Callable[..., Any], name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
+def _bind(function: Callable[..., Any], name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
     """Raises FunctionError for arguments that the function does not take."""
-    signature = inspect.signature(found)
+    signature = inspect.signature(function)
     try:
         signature.bind(None, *args, **kwargs)
     except TypeError as exc:
         text = f"Passed invalid arguments to {name}: {exc}"
-        raise FunctionError("exception", text, _its_arguments(found), "SaltInvocationError") from exc
+        raise FunctionError("exception", text, _its_arguments(function), "SaltInvocationError") from exc

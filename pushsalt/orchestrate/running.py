@@ -104,17 +104,17 @@ async def _orchestrated(client: Jobs, job: Job, stopping: Stopping, done: Mappin
 
 
 async def _on_master(
-    client: Jobs, job: Job, stopping: Stopping, told: Recorded | JobEvents | None, done: Mapping[str, Any]
+    client: Jobs, job: Job, stopping: Stopping, events: Recorded | JobEvents | None, done: Mapping[str, Any]
 ) -> TargetReturn:
     runner = Runner(client.project, job, 1, alone=True)
     runner.stopping, runner.done = stopping, dict(done)
     kept = KeptConnections(connect_options(client.project, job))
-    steps = Steps(client, job.options, kept, told if isinstance(told, Recorded) else None)
+    steps = Steps(client, job.options, kept, events if isinstance(events, Recorded) else None)
     runner.steps = steps
-    if isinstance(told, Recorded):
-        runner.on_state, runner.on_event = told.state, told.event
-    elif told is not None:
-        runner.on_event = told.fired
+    if isinstance(events, Recorded):
+        runner.on_state, runner.on_event = events.state, events.event
+    elif events is not None:
+        runner.on_event = events.fired
     work = asyncio.ensure_future(run_on(runner, master_target(), master_id()))
     try:
         await _until_done(work, stopping, steps)

@@ -94,10 +94,10 @@ class Steps:
         jids: list[str] = []
         with self._client_of(name, fun, selection.expr, jids) as client:
             try:
-                found = await client.run_async(selection, fun, args, kwargs, options)
+                returns = await client.run_async(selection, fun, args, kwargs, options)
             except NoTargetError:
                 return {}
-        answers = {id: {**_answer(result, fun), "jid": jids[0]} for id, result in found.items()}
+        answers = {id: {**_answer(result, fun), "jid": jids[0]} for id, result in returns.items()}
         return {id: answer for id, answer in answers.items() if expect or not answer.get("failed")}
 
     async def _wait_for_event(

@@ -80,15 +80,15 @@ def pieces(outputter: Outputter, data: Any, **kw: Any) -> Iterator[str]:
             log.debug("the outputter failed", exc_info=True)
             yield from pieces(load("json"), data, **kw)
         return
-    held: list[str] = []
+    buffered: list[str] = []
     size = 0
     for piece in make(data, **kw):
-        held.append(piece)
+        buffered.append(piece)
         size += len(piece)
         if size > _AT_ONCE:
-            yield "".join(held)
-            held, size = [], 0
-    yield "".join(held)
+            yield "".join(buffered)
+            buffered, size = [], 0
+    yield "".join(buffered)
 
 
 def nearest(word: str, words: Iterable[str]) -> str:

@@ -55,9 +55,11 @@ class _States:
 
     def __init__(self, id: str, ret: Mapping[str, Any], opts: Mapping[str, Any]) -> None:
         self._id, self._opts = id, opts
-        found = [(tag, _plain(value)) for tag, value in ret.items() if isinstance(value, Mapping) and "result" in value]
-        found.sort(key=lambda item: _milliseconds(item[1].get("__run_num__")))
-        self._states = _compressed(found) if opts.get("state_compress_ids") else [(tag, ret, 1) for tag, ret in found]
+        states = [
+            (tag, _plain(value)) for tag, value in ret.items() if isinstance(value, Mapping) and "result" in value
+        ]
+        states.sort(key=lambda item: _milliseconds(item[1].get("__run_num__")))
+        self._states = _compressed(states) if opts.get("state_compress_ids") else [(tag, ret, 1) for tag, ret in states]
         self._mode = str(opts.get("state_output") or "full").lower()
         self.style = "good"
         self._warned = 0
@@ -150,9 +152,9 @@ class _States:
             return f"{label}: {number:>{width - len(label) - 2}}"
 
         yield "key", f"\nSummary for {self._id}\n{'-' * width}"
-        said = [f"unchanged={counts[None]}"] if counts[None] else []
-        said += [f"changed={changed}"] if changed else []
-        yield "good", count("Succeeded", good) + (f" ({', '.join(said)})" if said else "")
+        parts = [f"unchanged={counts[None]}"] if counts[None] else []
+        parts += [f"changed={changed}"] if changed else []
+        yield "good", count("Succeeded", good) + (f" ({', '.join(parts)})" if parts else "")
         yield "bad" if failed else "key", count("Failed", failed)
         if self._opts.get("state_output_pct") and total:
             yield "good", count("Success %", round(good / total * 100, 2))
@@ -169,11 +171,11 @@ class _States:
 
 def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
     """A state's return with a result of True, False or None, and warnings, if any, as a list of texts."""
-    found = {**value, "result": None if value["result"] is None else bool(value["result"])}
-    warnings = found.pop("warnings", None)
+    state = {**value, "result": None if value["result"] is None else bool(value["result"])}
+    warnings = state.pop("warnings", None)
     if warnings is not None:
-        found["warnings"] = [str(text) for text in (warnings if isinstance(warnings, list | tuple) else [warnings])]
-    return found
+        state["warnings"] = [str(text) for text in (warnings if isinstance(warnings, list | tuple) else [warnings])]
+    return state
 
 
 def _compressed(states: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any], int]]:
@@ -182,7 +184,7 @@ def _compressed(states: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dic
     for tag, ret in states:
         key = (tag.partition("_|-")[0], str(ret.get("__id__")), str(ret.get("__sls__")), str(ret["result"]))
         groups.setdefault(key, []).append((tag, ret))
-    found: list[tuple[str, dict[str, Any], int]] = []
+    rows: list[tuple[str, dict[str, Any], int]] = []
     for (module, id, sls, result), members in groups.items():
         tag, ret = members[0]
         if len(members) > 1:
@@ -194,8 +196,8 @@ def _compressed(states: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dic
             ret["start_time"] = min(str(each.get("start_time", "")) for _, each in members)
             if changes and not only_the_first:
                 ret["changes"] = {"compressed changes": changes}
-        found.append((tag, ret, len(members)))
-    return found
+        rows.append((tag, ret, len(members)))
+    return rows
 
 
 def _comment(ret: Mapping[str, Any]) -> str:

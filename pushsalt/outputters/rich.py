@@ -102,7 +102,7 @@ def _alike(results: Mapping[str, TargetReturn], groups: Mapping[Section, list[st
     """Groups sections that differ only in own values of targets, unless these values are the result."""
     looks = {section: _look(section, results[ids[0]]) for section, ids in groups.items()} if own else {}
     number = Counter(look for look in looks.values() if look is not None)
-    found: dict[Any, tuple[_Group, list[Mapping[str, list[str]]]]] = {}
+    by_key: dict[Any, tuple[_Group, list[Mapping[str, list[str]]]]] = {}
     for section, ids in groups.items():
         key: Any = section
         normal = Normal({})
@@ -112,12 +112,12 @@ def _alike(results: Mapping[str, TargetReturn], groups: Mapping[Section, list[st
             # For targets with identical texts, the value is own of one target only, thus not of the others.
             if not normal.used or all(_normal_texts(section, Normal(own(id))) == texts for id in ids[1:]):
                 key = look, texts
-        group, used = found.setdefault(key, (_Group(section, []), []))
+        group, used = by_key.setdefault(key, (_Group(section, []), []))
         group.ids += ids
         used.append(normal.used)
-    for group, used in found.values():
+    for group, used in by_key.values():
         group.differing = differing(used)
-    return [group for group, _ in found.values()]
+    return [group for group, _ in by_key.values()]
 
 
 def _normal_texts(section: Section, normal: Normal) -> tuple[str, ...]:
@@ -152,9 +152,9 @@ def _host_keys(results: Mapping[str, TargetReturn], groups: dict[Section, list[s
             ret = results[id].ret
             # Only errors of our own: a function's return may look like one, and users copy the command line below.
             error = ret.get("error") if results[id].shape == "error" and isinstance(ret, Mapping) else None
-            told = _HOST_KEY.search(str(error.get("message"))) if isinstance(error, Mapping) else None
-            if told is not None and isinstance(error, Mapping) and error.get("kind") == "host_key_unknown":
-                keys.update(dict.fromkeys(ids, (told[1], told[2], told[3])))
+            match = _HOST_KEY.search(str(error.get("message"))) if isinstance(error, Mapping) else None
+            if match is not None and isinstance(error, Mapping) and error.get("kind") == "host_key_unknown":
+                keys.update(dict.fromkeys(ids, (match[1], match[2], match[3])))
                 code = section.exit_code
                 del groups[section]
     if not keys:

@@ -68,7 +68,7 @@ def _heavy(value: Mapping[Any, Any] | Sequence[Any], indent: str, depth: int) ->
         if not isinstance(item, Mapping | list | tuple) or depth > DEPTH_LIMIT:
             yield " "
             for piece in json_pieces(item if depth <= DEPTH_LIMIT else type(item).__name__):
-                yield _PAIR.sub(_whole, piece)
+                yield _PAIR.sub(_joined_surrogates, piece)
             yield "\n"
         else:
             yield "\n"
@@ -98,7 +98,7 @@ def _dumped(value: Any) -> str:
     return text.replace("##", "#\\x23") if "##" in text and has_commands(text) else text
 
 
-def _whole(match: re.Match[str]) -> str:
+def _joined_surrogates(match: re.Match[str]) -> str:
     """A surrogate pair of JSON, which YAML does not join, as YAML's escape of the character."""
     if match[1] is None:
         return match[0]

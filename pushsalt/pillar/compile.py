@@ -181,32 +181,32 @@ class _Compiler:
                 self._report(f"{TOO_MANY} in environment '{env}', such as '{sls:.60}'", by() if by else None)
             return None
         try:
-            found = self._tree.render_sls(sls, env, defaults)
+            sls_data = self._tree.render_sls(sls, env, defaults)
         except RenderError as exc:
             self.errors += render_errors(exc, f"Rendering SLS '{sls}' failed")
             rendered[sls] = None
             return None
-        if found is None:
+        if sls_data is None:
             if sls not in ignored and not self._roots.isdisjoint((env, "__env__")):
                 text = f"Specified SLS '{sls}' in environment '{env}' is not available on the salt master"
                 where = by() if by else named_in_tops(self._tops, env, sls)
                 self._report(text, where, did_you_mean(sls, self._tree.list_states(env)))
             return None
-        if not found.data:
-            rendered[sls] = found.data
-            return found.data
-        if not isinstance(found.data, dict):
-            self._report(f"SLS '{sls}' does not render to a dictionary", found.place())
+        if not sls_data.data:
+            rendered[sls] = sls_data.data
+            return sls_data.data
+        if not isinstance(sls_data.data, dict):
+            self._report(f"SLS '{sls}' does not render to a dictionary", sls_data.place())
             return None
-        own = in_order({key: value for key, value in found.data.items() if key != "include"})
-        include = found.data.get("include", [])
+        own = in_order({key: value for key, value in sls_data.data.items() if key != "include"})
+        include = sls_data.data.get("include", [])
         rendered[sls] = own
         if not isinstance(include, list):
-            self._report(f"Include Declaration in SLS '{sls}' is not formed as a list", found.place("include"))
+            self._report(f"Include Declaration in SLS '{sls}' is not formed as a list", sls_data.place("include"))
             return own
-        parent = sls.split(".") if found.is_init else sls.split(".")[:-1]
+        parent = sls.split(".") if sls_data.is_init else sls.split(".")[:-1]
         self._depth += 1
-        parts = list(self._included(include, sls, found, parent, env, rendered, ignored, defaults))
+        parts = list(self._included(include, sls, sls_data, parent, env, rendered, ignored, defaults))
         self._depth -= 1
         if self._opts.get("pillar_includes_override_sls"):
             parts.insert(0, own)
@@ -221,7 +221,7 @@ class _Compiler:
         self,
         include: list[Any],
         sls: str,
-        found: RenderedSls,
+        sls_data: RenderedSls,
         parent: list[str],
         env: str,
         rendered: dict[str, Any],
@@ -232,7 +232,7 @@ class _Compiler:
         for index, entry in enumerate(include):
             key = None
             # called for errors only, since finding places is slow
-            place = partial(found.place, "include", index)
+            place = partial(sls_data.place, "include", index)
             if isinstance(entry, dict) and entry:
                 entry, options = next(iter(entry.items()))
                 options = options if isinstance(options, dict) else {}

@@ -33,14 +33,14 @@ def safe_error(text: str, is_secret_key: Callable[[str], bool]) -> str:
 def _safe(text: str, is_secret_key: Callable[[str], bool]) -> str:
     lines = text.split("\n")
     shown = [_SHOWN.fullmatch(line) for line in lines]
-    armoured = {_indent(found[3]) for found in shown if found and _ARMOUR.fullmatch(found[3].strip())}
+    armoured = {_indent(match[3]) for match in shown if match and _ARMOUR.fullmatch(match[3].strip())}
     hidden: set[str] = set()
     below: int | None = None  # the indentation of a secret key whose value is in the following lines
-    for number, found in enumerate(shown):
-        if found is None:
+    for number, match in enumerate(shown):
+        if match is None:
             below = None
             continue
-        head, gap, content = found.groups()
+        head, gap, content = match.groups()
         indent = _indent(content)
         if below is not None and content.strip() and indent <= below:
             below = None

@@ -80,12 +80,12 @@ def decrypt(data: bytes, identities: Iterable[str]) -> bytes:
 
 def recipient_key(recipient: str) -> bytes:
     """The public key of ``age1…``. Raises UsageError."""
-    found = _bech32(recipient.strip(), "age")
-    if found is None:
+    key = _bech32(recipient.strip(), "age")
+    if key is None:
         raise UsageError(
             f"{recipient!r} is no recipient of age", hint="it begins with age1, as `age-keygen` prints it (public key)"
         )
-    return found
+    return key
 
 
 def recipient_text(public: bytes) -> str:
@@ -144,10 +144,10 @@ def _b64(data: bytes) -> bytes:
 
 def _unb64(text: bytes) -> bytes:
     try:
-        found = base64.b64decode(text + b"=" * (-len(text) % 4), validate=True)
+        data = base64.b64decode(text + b"=" * (-len(text) % 4), validate=True)
     except ValueError:
         return b""
-    return found if _b64(found) == text else b""
+    return data if _b64(data) == text else b""
 
 
 def _bech32(text: str, prefix: str) -> bytes | None:
@@ -161,13 +161,13 @@ def _bech32(text: str, prefix: str) -> bytes | None:
     if _polymod(spread + values) != 1:
         return None
     bits = size = 0
-    found = bytearray()
+    decoded = bytearray()
     for value in values[:-6]:
         bits, size = bits << 5 | value, size + 5
         if size >= 8:
             size -= 8
-            found.append(bits >> size & 255)
-    return bytes(found) if len(found) == 32 else None
+            decoded.append(bits >> size & 255)
+    return bytes(decoded) if len(decoded) == 32 else None
 
 
 def _encoded(prefix: str, data: bytes) -> str:

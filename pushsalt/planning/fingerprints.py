@@ -42,14 +42,14 @@ class Fingerprints:
 
     def text(self, text: str) -> str:
         """``text`` with each secret replaced by its fingerprint."""
-        return self._told(text, self._redactor.text(text))
+        return self._of_lines(text, self._redactor.text(text))
 
     def _both(self, plain: Any, hidden: Any) -> Any:
         if plain is hidden:
             return hidden
         match plain, hidden:
             case str(), str():
-                return self._told(plain, hidden)
+                return self._of_lines(plain, hidden)
             case Mapping(), Mapping():
                 pairs = zip(plain.items(), hidden.items(), strict=True)
                 return {key: self._both(value, shown) for (_, value), (key, shown) in pairs}
@@ -59,7 +59,7 @@ class Fingerprints:
             return f"{MASK}({self.of(repr(plain))})"
         return hidden
 
-    def _told(self, plain: str, hidden: str) -> str:
+    def _of_lines(self, plain: str, hidden: str) -> str:
         before, after = plain.split("\n"), hidden.split("\n")
         if len(before) != len(after):
             return self._line(plain, hidden)
@@ -69,10 +69,10 @@ class Fingerprints:
         parts = hidden.split(MASK)
         if len(parts) == 1 or len(parts) > _MOST or len(plain) > _LONGEST:
             return hidden
-        found = re.fullmatch("(.*?)".join(map(re.escape, parts)), plain, re.DOTALL)
-        if found is None:
+        match = re.fullmatch("(.*?)".join(map(re.escape, parts)), plain, re.DOTALL)
+        if match is None:
             return hidden
-        told = [parts[0]]
-        for secret, rest in zip(found.groups(), parts[1:], strict=True):
-            told += [MASK if secret == MASK else f"{MASK}({self.of(secret)})", rest]
-        return "".join(told)
+        pieces = [parts[0]]
+        for secret, rest in zip(match.groups(), parts[1:], strict=True):
+            pieces += [MASK if secret == MASK else f"{MASK}({self.of(secret)})", rest]
+        return "".join(pieces)

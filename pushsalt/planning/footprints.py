@@ -91,8 +91,8 @@ _GROUPS: Final = ("/etc/group", "/etc/gshadow")
 
 def of(chunk: Chunk, notes: Mapping[str, Any]) -> Footprint:
     """The footprint of a chunk. ``notes`` are those of its dry run (thin.detail)."""
-    found = _rule(f"{chunk['state']}.{chunk['fun']}")(chunk)
-    reads, writes = found.reads, found.writes
+    footprint = _rule(f"{chunk['state']}.{chunk['fun']}")(chunk)
+    reads, writes = footprint.reads, footprint.writes
     if notes.get("asked") or _looks_around(chunk):
         reads = EVERYTHING
     creates = [path for path in _listed(chunk.get("creates")) if isinstance(path, str)]
@@ -179,9 +179,9 @@ def _tree(chunk: Chunk) -> Footprint:
 
 def _archive(chunk: Chunk) -> Footprint:
     """A folder, and the digest of the source that is kept for the next run."""
-    found = _tree(chunk)
+    footprint = _tree(chunk)
     kept = Things(names=frozenset(f"archive:{source}" for source in _listed(chunk.get("source"))))
-    return Footprint(found.reads | kept, found.writes | kept)
+    return Footprint(footprint.reads | kept, footprint.writes | kept)
 
 
 def _directory(chunk: Chunk) -> Footprint:

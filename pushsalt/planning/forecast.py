@@ -77,17 +77,17 @@ def _changes(changes: Any, digests: Mapping[str, Any], name: str) -> Any:
     """The changes, with the digests of files that have no diff."""
     if not isinstance(changes, Mapping) or not digests:
         return changes
-    found = dict(changes)
+    result = dict(changes)
     for path, (old, new) in digests.items():
         pair = {"sha256": {"old": old, "new": new}}
-        inner = found.get(path)
-        if path in found and isinstance(inner, Mapping):
-            found[path] = {**inner, **pair}
+        inner = result.get(path)
+        if path in result and isinstance(inner, Mapping):
+            result[path] = {**inner, **pair}
         elif len(digests) == 1:
-            found.update(pair)
+            result.update(pair)
         else:
-            found[path] = pair
-    return found
+            result[path] = pair
+    return result
 
 
 def _diff(changes: Any, diffs: Mapping[str, str]) -> str | None:

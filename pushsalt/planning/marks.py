@@ -100,9 +100,9 @@ def marks(
         _state(tag, unique[tag], returns.get(tag), details.get(tag) or {}, graph, failhard)
         for tag in sorted(unique, key=lambda tag: _number(returns.get(tag), len(unique)))
     ]
-    found = _settled(states)
-    ordered = [found[state.tag] for state in states]
-    ordered += _listening(list(unique.values()), returns, found)
+    marked = _settled(states)
+    ordered = [marked[state.tag] for state in states]
+    ordered += _listening(list(unique.values()), returns, marked)
     tags = {each.tag for each in ordered}
     return ordered + [_inner(tag, ret, ordered) for tag, ret in returns.items() if tag not in tags]
 
@@ -175,27 +175,27 @@ def _own(chunk: Chunk | None, ret: Any, notes: Mapping[str, Any]) -> tuple[Mark,
 
 def _settled(states: Sequence[_State]) -> dict[str, Marked]:
     """The marks, with the effects of earlier states and of requisites."""
-    found = {state.tag: Marked(state.tag, state.own, why=state.why) for state in states}
+    marked = {state.tag: Marked(state.tag, state.own, why=state.why) for state in states}
     for _ in range(_ROUNDS):
-        before = {tag: each.mark for tag, each in found.items()}
-        _pass(states, found)
-        if all(found[tag].mark == mark for tag, mark in before.items()):
+        before = {tag: each.mark for tag, each in marked.items()}
+        _pass(states, marked)
+        if all(marked[tag].mark == mark for tag, mark in before.items()):
             break
-    return found
+    return marked
 
 
-def _pass(states: Sequence[_State], found: dict[str, Marked]) -> None:
+def _pass(states: Sequence[_State], marked: dict[str, Marked]) -> None:
     written = footprints.Written()
     for state in states:
-        if state.parallel and found[state.tag].mark != "none":
+        if state.parallel and marked[state.tag].mark != "none":
             written.add(state.tag, state.footprint.writes)
     ending: list[str] = []  # states that end the run if they fail
     ended = ""  # the state that is certain to end the run
     for state in states:
         if ended:
-            found[state.tag] = Marked(state.tag, "none", [ended], "it is not reached: that state fails, with failhard")
+            marked[state.tag] = Marked(state.tag, "none", [ended], "it is not reached: that state fails, with failhard")
             continue
-        each = found[state.tag] = _one(state, found, written, ending)
+        each = marked[state.tag] = _one(state, marked, written, ending)
         if each.mark != "none":
             written.add(state.tag, state.footprint.writes) if not state.parallel else None
             ending += [state.tag] if state.failhard else []
@@ -203,8 +203,8 @@ def _pass(states: Sequence[_State], found: dict[str, Marked]) -> None:
             ended = state.tag
 
 
-def _one(state: _State, found: Mapping[str, Marked], written: footprints.Written, ending: Iterable[str]) -> Marked:
-    causes = [tag for tag in state.requires if tag in found and _is_open(found[tag])]
+def _one(state: _State, marked: Mapping[str, Marked], written: footprints.Written, ending: Iterable[str]) -> Marked:
+    causes = [tag for tag in state.requires if tag in marked and _is_open(marked[tag])]
     causes += [*written.by(state.footprint.reads), *ending]
     for things, words in state.needs:
         bringing = [tag for tag in written.by(things) if tag != state.tag]
@@ -222,13 +222,13 @@ def _is_open(marked: Marked) -> bool:
     return marked.mark != "none" or marked.fails
 
 
-def _listening(chunks: list[Chunk], returns: Mapping[str, Any], found: Mapping[str, Marked]) -> list[Marked]:
+def _listening(chunks: list[Chunk], returns: Mapping[str, Any], marked: Mapping[str, Marked]) -> list[Marked]:
     """Marks of the reactions of chunks that listen, which run at the end."""
     by_key = {(low["state"], low["__id__"], low["name"]): low for low in chunks}
     because: dict[str, dict[str, None]] = {}
     for (state, name), (kind, text) in listeners(chunks):
         sources = [tag_of(low) for key, low in by_key.items() if key[0] == kind and text in key]
-        causes = dict.fromkeys(tag for tag in sources if _is_open(found[tag]))
+        causes = dict.fromkeys(tag for tag in sources if _is_open(marked[tag]))
         for key, low in by_key.items():
             if key[0] == state and name in key:
                 tag = tag_of({**low, "fun": "mod_watch", "__id__": f"listener_{low['__id__']}"})

@@ -16,20 +16,20 @@ def clean(sent: Any) -> dict[str, Any]:
     """The valid notes of one state."""
     if not isinstance(sent, Mapping):
         return {}
-    found: dict[str, Any] = {name: True for name in _FLAGS if sent.get(name)}
+    note: dict[str, Any] = {name: True for name in _FLAGS if sent.get(name)}
     for name in _PATHS:
         if isinstance(path := sent.get(name), str) and path.startswith("/"):
-            found[name] = path
+            note[name] = path
     for name, valid in (("diffs", _is_text), ("digests", _is_pair)):
         given = sent.get(name)
         if isinstance(given, Mapping):
-            found[name] = {path: value for path, value in given.items() if isinstance(path, str) and valid(value)}
+            note[name] = {path: value for path, value in given.items() if isinstance(path, str) and valid(value)}
     if isinstance(words := sent.get("unsure"), str):
-        found["unsure"] = words
+        note["unsure"] = words
     given = sent.get("needs")
     if isinstance(given, list):
-        found["needs"] = [need for need in given if _is_need(need)]
-    return found
+        note["needs"] = [need for need in given if _is_need(need)]
+    return note
 
 
 def _is_text(value: Any) -> bool:

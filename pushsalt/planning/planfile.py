@@ -161,8 +161,8 @@ def _cipher() -> Any:
 
 def _sealed(data: bytes, first: bytes) -> bytes:
     nonce = secrets.token_bytes(12)
-    found: bytes = nonce + _cipher().encrypt(nonce, data, first)
-    return found
+    sealed: bytes = nonce + _cipher().encrypt(nonce, data, first)
+    return sealed
 
 
 def _opened(sealed: bytes, first: bytes) -> bytes:

@@ -42,7 +42,7 @@ def _is_states(ret: Any) -> bool:
 
 def _file(entry: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     action = entry.get("action")
-    found = {
+    fields = {
         "path": str(entry.get("path")),
         "action": action if action in ACTIONS else "lost",
         "states": [names[key] for key in map(str, _listed(entry.get("states"))) if key in names],
@@ -52,8 +52,8 @@ def _file(entry: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
         "comment": str(entry.get("why") or ""),
     }
     if "result" in entry:
-        found["result"] = entry["result"] if isinstance(entry["result"], bool) else None
-    return found
+        fields["result"] = entry["result"] if isinstance(entry["result"], bool) else None
+    return fields
 
 
 def _not_undone(states: Mapping[str, Mapping[str, Any]], covered: set[str]) -> Iterator[dict[str, str]]:

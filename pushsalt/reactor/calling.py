@@ -73,13 +73,13 @@ async def _job(means: Means, call: Call, jid: str, begun: Begun | None) -> None:
     options = replace(options, returners=call.returners, wait_lock=_WAIT_LOCK)
     selection = rollouts.selection(call.tgt, call.tgt_type, call.job.get("subset"))
     job = Job("call", call.fun, call.args, call.kwargs, options, jid=jid, survives=True)
-    client, kept, found = means.client, None, {}
+    client, kept, returns = means.client, None, {}
     if begun is not None:
         done = set(begun.ids)
         kept = await _claimed(client, jid)
         if kept is not None:
-            found = client.jobs.returns(kept)
-            done |= {id for id, result in found.items() if result.exit_code != EXIT_NO_ANSWER}
+            returns = client.jobs.returns(kept)
+            done |= {id for id, result in returns.items() if result.exit_code != EXIT_NO_ANSWER}
             selection = again.selected([id for id in kept.ids if id not in done])
         elif done:
             selection = replace(selection, exclude=(f"L@{','.join(sorted(done))}",))
@@ -90,9 +90,9 @@ async def _job(means: Means, call: Call, jid: str, begun: Begun | None) -> None:
     finally:
         if kept is not None:
             client.jobs.release(kept)
-    if not more and not found and begun is None:
+    if not more and not returns and begun is None:
         raise NoTargetError(f"{call.title}: no target matches {selection.expr!r}", "check tgt and tgt_type")
-    _raise_failed({**found, **more}, call)
+    _raise_failed({**returns, **more}, call)
 
 
 async def _run(client: Jobs, selection: Selection, job: Job) -> dict[str, TargetReturn]:
@@ -116,9 +116,9 @@ async def _claimed(client: Jobs, jid: str) -> KeptJob | None:
             await asyncio.sleep(_AGAIN)
 
 
-def _raise_failed(found: dict[str, TargetReturn], call: Call) -> None:
+def _raise_failed(returns: dict[str, TargetReturn], call: Call) -> None:
     """Raises FunctionError for the first return that is a failure, if there is one."""
-    failed = {id: result for id, result in found.items() if result.exit_code}
+    failed = {id: result for id, result in returns.items() if result.exit_code}
     if not failed:
         return
     id, result = next(iter(failed.items()))

@@ -58,7 +58,7 @@ class Rendering:
                 time_left=lambda: _TIME,
             )
             try:
-                found = await rendered.call(
+                answer = await rendered.call(
                     "slsutil.renderer", [], {**given, "tag": event.tag, "data": data}, plan=False
                 )
             finally:
@@ -68,15 +68,15 @@ class Rendering:
             raise
         finally:
             await runner.close()
-        return calls_of(found.value, sls)
+        return calls_of(answer.value, sls)
 
     def _is_there(self, url: str) -> bool:
         path, _, query = url.removeprefix("salt://").partition("?saltenv=")
         return self._client.project.files.find(path, query or "base") is not None
 
     async def _grains_here(self) -> dict[str, Any]:
-        found = await self._call("grains.items", [], {})
-        return found if isinstance(found, dict) else {}
+        grains = await self._call("grains.items", [], {})
+        return grains if isinstance(grains, dict) else {}
 
     async def _call(self, fun: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """The value of an execution function that a template calls."""

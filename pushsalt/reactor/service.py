@@ -234,10 +234,10 @@ class Service:
 
     def _looped(self, event: Event, sls: str) -> list[tuple[str, dict[str, Any]]]:
         """Report an event that a reaction of this SLS has caused, once for each event at the begin of a loop."""
-        said = (event.cause[0], sls)
-        if said in self._loops or event.tag.startswith(LOOP):
+        pair = (event.cause[0], sls)
+        if pair in self._loops or event.tag.startswith(LOOP):
             return []
-        self._loops.add(said)
+        self._loops.add(pair)
         text = f"the event comes of a reaction of {sls} itself: it does not react again"
         self._say(Reaction(event.tag, sls, "stopped", text))
         data = {"event": event.id, "tag": event.tag, "sls": sls, "first": event.cause[0], "error": text}
@@ -250,7 +250,7 @@ class Service:
 
         With ``once``, the first failure raises CommandError.
         """
-        said = ""
+        logged = ""
         while True:
             try:
                 return await asyncio.to_thread(work)
@@ -258,9 +258,9 @@ class Service:
                 text = f"{self._journal.path}: {getattr(exc, 'strerror', None) or exc}"
                 if self._once:
                     raise CommandError(text, "check the free space and mode of its folder") from None
-                if text != said:
+                if text != logged:
                     log.error("%s; check the free space and mode of its folder: it is tried again", text)
-                said = text
+                logged = text
                 await asyncio.sleep(_TRY_AGAIN)
 
     def _connections(self) -> KeptConnections:

@@ -32,11 +32,11 @@ class ReactorMap:
         """The SLS files that an entry names: a URL, or the paths that match. Raises FunctionError if there is none."""
         if name.startswith("salt://"):
             return [name]
-        found = sorted(globs.glob(str(self.folder / name)))  # noqa: PTH207 - the pattern may be absolute
-        if not found:
+        paths = sorted(globs.glob(str(self.folder / name)))  # noqa: PTH207 - the pattern may be absolute
+        if not paths:
             hint = "check the path in `reactor` of the configuration"
             raise FunctionError("exception", f"{name}: there is no such reactor SLS", hint, "SaltRenderError")
-        return found
+        return paths
 
 
 def load(config: Config) -> ReactorMap:

@@ -77,9 +77,9 @@ class Codes:
                 code = None
             if isinstance(code, CodeType):
                 return code
-        made = compile_()
-        store.put(name, marshal.dumps(made))
-        return made
+        compiled = compile_()
+        store.put(name, marshal.dumps(compiled))
+        return compiled
 
 
 codes = Codes()

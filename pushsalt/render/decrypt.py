@@ -74,8 +74,8 @@ def blocks_in_depth(
         content = text.encode() if isinstance(text, str) else text
         if translate:
             content = content.replace(rb"\n", b"\n")
-        result, found = block.subn(lambda match: plain(match.group()), content)
-        if found:
+        result, count = block.subn(lambda match: plain(match.group()), content)
+        if count:
             result = result.rstrip(b"\n")
         elif isinstance(text, str) or not bytes_as_text:
             return text

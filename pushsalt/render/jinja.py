@@ -160,17 +160,17 @@ class TemplateLoader(jinja2.BaseLoader):
     def load(
         self, environment: jinja2.Environment, name: str, globals: MutableMapping[str, Any] | None = None
     ) -> jinja2.Template:
-        found = self._find(name)
-        if found is None:
+        source = self._find(name)
+        if source is None:
             raise jinja2.TemplateNotFound(name)
-        text = source_text(found, "jinja")
-        self._sources.add(name, found.path, text)
+        text = source_text(source, "jinja")
+        self._sources.add(name, source.path, text)
         if name in self._written:
             environment.globals["tplfile"] = self._written[name]
         else:
             folder = posixpath.dirname(name)
             environment.globals.update(tplfile=name, tpldir=folder or ".", tpldot=folder.replace("/", "."))
-        code = _compile(self._base, self._key, text, name, found.path, self._keep)
+        code = _compile(self._base, self._key, text, name, source.path, self._keep)
         names = globals if globals is not None else environment.make_globals(None)
         return line_keeping(environment.template_class.from_code(environment, code, names))
 

@@ -107,10 +107,10 @@ class TemplateSources:
             if len(within) != 1:
                 return origin
             items, offset = self._made[within[0]], within[0].index(line)
-        found = _part_at(items, offset)
-        if found is None:
+        part = _part_at(items, offset)
+        if part is None:
             return origin
-        mark, inner, at = found
+        mark, inner, at = part
         via = (replace(origin, via=()), *origin.via)
         # the text of a macro with a single piece is that piece: do not follow it twice
         return self._through(replace(self.origin(mark[1], mark[0]), via=via), inner, at, made=inner != piece)

@@ -56,11 +56,11 @@ _thread = _Thread()
 def within(deadline: Deadline | None, tell: Callable[[str], object] | None = None) -> Iterator[None]:
     """A context with this deadline for the thread. ``tell`` is called with each rendered file, '' for none."""
     before, _thread.deadline = _thread.deadline, deadline
-    told, _thread.tell = _thread.tell, tell
+    previous, _thread.tell = _thread.tell, tell
     try:
         yield
     finally:
-        _thread.deadline, _thread.tell = before, told
+        _thread.deadline, _thread.tell = before, previous
 
 
 @contextmanager

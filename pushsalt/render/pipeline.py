@@ -156,12 +156,12 @@ def _in_time(error: RenderError) -> BaseException:
     return error
 
 
-def read_source(found: FoundFile, *, sls: str, saltenv: str) -> Trusted:
+def read_source(file: FoundFile, *, sls: str, saltenv: str) -> Trusted:
     """The text of a file of the file server. Raises RenderError with a complete message if it is not UTF-8."""
     try:
-        return Trusted(source_text(found), found.path, limit_of(found))
+        return Trusted(source_text(file), file.path, limit_of(file))
     except SourceError as exc:
-        raise render_error(exc, path=found.path, sls=sls, saltenv=saltenv) from None
+        raise render_error(exc, path=file.path, sls=sls, saltenv=saltenv) from None
 
 
 def render_text(
@@ -266,8 +266,8 @@ def renderer_named(name: str, context: RenderContext, saltenv: str = "base", sls
         near = [] if refused else nearest(name, plugins.names("renderers", plugin_folders(context)), n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else exc.hint
         raise SourceError(problem, hint="" if refused else hint) from None
-    found: Renderer = renderer
-    return found
+    loaded: Renderer = renderer
+    return loaded
 
 
 def plugin_folders(context: RenderContext) -> tuple[Path, ...]:
@@ -297,7 +297,7 @@ def _own_renderer(path: Path, name: str, dunders: Mapping[str, Any]) -> tuple[Re
     module.__dict__.update(dunders)
     try:
         exec(_compiled(text, str(path)), module.__dict__)  # noqa: S102 - a renderer is code that its user wrote
-        said = module.__virtual__() if hasattr(module, "__virtual__") else True
+        verdict = module.__virtual__() if hasattr(module, "__virtual__") else True
         if "__init__" in module.__dict__:
             module.__init__(dunders["__opts__"])
     except (Exception, SystemExit) as exc:
@@ -306,12 +306,12 @@ def _own_renderer(path: Path, name: str, dunders: Mapping[str, Any]) -> tuple[Re
         where = f" ({path}:{line or place[0].line})" if line or place else ""
         raise SourceError(f"The renderer {name!r} cannot be loaded: {reason(exc)}{where}", place) from None
     why = ""
-    if isinstance(said, tuple):
-        said, why = said[0], str(said[1]) if len(said) > 1 else ""
-    if said is True or said == name:
+    if isinstance(verdict, tuple):
+        verdict, why = verdict[0], str(verdict[1]) if len(verdict) > 1 else ""
+    if verdict is True or verdict == name:
         renderer: Renderer = module
         return renderer, ""
-    return None, why or f"__virtual__ of {path} says {said!r}"
+    return None, why or f"__virtual__ of {path} says {verdict!r}"
 
 
 @lru_cache(maxsize=64)

@@ -122,21 +122,21 @@ def raised_in_template(exc: Exception | SystemExit, chain: Sequence[Origin]) -> 
             return SourceError(with_function(f"{type(exc).__name__}: {reason(exc)}", exc), chain, hint)
 
 
-def source_text(found: FoundFile, engine: str = "") -> str:
+def source_text(file: FoundFile, engine: str = "") -> str:
     """The text of a source file; ``engine``: the renderer that will render it, if known.
 
     Raises SourceError if it is not UTF-8, or the file's source may not use this renderer.
     """
-    limit = limit_of(found)
+    limit = limit_of(file)
     if engine and limit is not None and engine not in limit.engines:
-        raise not_allowed(engine, limit, [Origin(found.path, 1, "")])
-    data = found.read()
+        raise not_allowed(engine, limit, [Origin(file.path, 1, "")])
+    data = file.read()
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as exc:
         line = data.count(b"\n", 0, exc.start) + 1
-        place = Origin(found.path, line, data.decode("utf-8", "replace"))
-        raise SourceError(f"{found.path} is not UTF-8: {exc.reason}", [place]) from None
+        place = Origin(file.path, line, data.decode("utf-8", "replace"))
+        raise SourceError(f"{file.path} is not UTF-8: {exc.reason}", [place]) from None
 
 
 def not_allowed(name: str, limit: Limit, chain: Sequence[Origin] = ()) -> SourceError:

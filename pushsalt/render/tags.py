@@ -46,8 +46,8 @@ class SaltTags(Extension):
         body = parser.parse_statements(("name:endload",), drop_needle=True)
         call = nodes.Call(nodes.Name(macro, "load"), [], [], None, None)
         value = _filtered(call, language)
-        made: list[nodes.Node] = [nodes.Macro(macro, [], [], body), nodes.Assign(target, value)]
-        return [node.set_lineno(lineno, override=False) for node in made]
+        statements: list[nodes.Node] = [nodes.Macro(macro, [], [], body), nodes.Assign(target, value)]
+        return [node.set_lineno(lineno, override=False) for node in statements]
 
     def _import(self, parser: Parser, language: str) -> list[nodes.Node]:
         """``{% import_yaml 'path' as name %}``"""

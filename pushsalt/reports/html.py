@@ -115,9 +115,9 @@ def _states(ret: Mapping[str, Any]) -> Iterator[Row]:
         outcome = {"same": "unchanged", "pending": "changed"}.get(one.outcome, one.outcome)
         word = {"same": "unchanged", "pending": "would change"}.get(one.outcome, one.outcome)
         because: list[str] = []
-        found = _REQUISITES.search(one.comment)
-        if found:  # the comment names SLS and id of the requisites that failed
-            named = {name.strip() for name in found[1].split(",")}
+        match = _REQUISITES.search(one.comment)
+        if match:  # the comment names SLS and id of the requisites that failed
+            named = {name.strip() for name in match[1].split(",")}
             because = [_key(other) for other in results if f"{other.sls}.{other.id}" in named]
             outcome, word = "skipped", "not run"
         elif ran is False:
@@ -154,8 +154,10 @@ def _of_plan(result: TargetReturn, plan: Mapping[str, Any]) -> Item:
         function, id, name = parts(str(state["tag"]))
         bad = fails(state)
         because = [" ".join(parts(str(tag))[:2]) for tag in state["because"]]
-        told = {key: value for key, value in (state["changes"] or {}).items() if not (state["diff"] and key == "diff")}
-        texts = (str(state["comment"] or ""), state["diff"] or "", shown(told) if told else "")
+        values = {
+            key: value for key, value in (state["changes"] or {}).items() if not (state["diff"] and key == "diff")
+        }
+        texts = (str(state["comment"] or ""), state["diff"] or "", shown(values) if values else "")
         word = "would fail" if bad else WORDS[state["mark"]][0]
         title = f"{function} {name}" + (f" ({id})" if id != name else "")
         outcome = "failed" if bad else _MARKS[state["mark"]]

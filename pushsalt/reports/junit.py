@@ -88,9 +88,9 @@ def _numbers(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def _counts(cases: list[Case]) -> Counter[str]:
-    found = Counter({"tests": len(cases)})
-    found.update({"failed": "failures", "error": "errors"}.get(case.outcome, case.outcome) for case in cases)
-    return found
+    counts = Counter({"tests": len(cases)})
+    counts.update({"failed": "failures", "error": "errors"}.get(case.outcome, case.outcome) for case in cases)
+    return counts
 
 
 def _suite(job: JobStart, id: str, cases: list[Case], phases: Mapping[str, float]) -> Iterator[str]:

@@ -47,7 +47,7 @@ def check_page(findings: Sequence[Finding], folder: str) -> Page:
     for each in findings:
         files.setdefault(each.path, []).append(each)
     page = Page("pushsalt check", [("Folder", folder), ("Findings", str(len(findings)))], _LEVELS)
-    for path, found in files.items():
+    for path, of_file in files.items():
         rows = [
             Row(
                 _BY_LEVEL[each.level],
@@ -56,10 +56,10 @@ def check_page(findings: Sequence[Finding], folder: str) -> Page:
                 f"{_from(each.place, folder)} {', '.join(each.systems)}".strip(),
                 (each.detail, each.hint),
             )
-            for each in found
+            for each in of_file
         ]
-        worst = next(level for level in ("error", "warning", "info") if any(each.level == level for each in found))
-        words = f"{len(found)} finding{'s' * (len(found) > 1)}"
+        worst = next(level for level in ("error", "warning", "info") if any(each.level == level for each in of_file))
+        words = f"{len(of_file)} finding{'s' * (len(of_file) > 1)}"
         page.items.append(Item(_from(path, folder), _BY_LEVEL[worst], words, rows))
     return page
 
@@ -72,26 +72,26 @@ def impact_page(data: Mapping[str, Any], total: int) -> Page:
     """The page of an impact by id. ``data``: the output of ``impact --out json``."""
     head = [("From", data["from"]), ("To", data["to"]), ("Ids compared", str(total))]
     page = Page("pushsalt impact", head, _IMPACT)
-    for id, found in data["ids"].items():
-        rows = list(_differences(found))
+    for id, differences in data["ids"].items():
+        rows = list(_differences(differences))
         is_certain = any(row.outcome != "unknown" for row in rows)
         words = f"{len(rows)} difference{'s' * (len(rows) > 1)}"
         page.items.append(Item(id, "changed" if is_certain else "unknown", words, rows))
     return page
 
 
-def _differences(found: Mapping[str, Any]) -> list[Row]:
+def _differences(differences: Mapping[str, Any]) -> list[Row]:
     rows = []
     for kind, outcome in _KINDS:
-        for tag in found["states"][kind]:
+        for tag in differences["states"][kind]:
             function, id, name = parts(tag)
             title = f"{function} {name}" + (f" ({id})" if id != name else "")
-            arguments = found["states"][kind][tag] if kind == "changed" else {}
+            arguments = differences["states"][kind][tag] if kind == "changed" else {}
             texts = [f"{key}: {shown(old)} -> {shown(new)}" for key, (old, new) in arguments.items()]
             rows.append(Row(outcome, kind, title, "", texts))
-    rows += [Row("changed", "file", path, "", (diff,)) for path, diff in found["files"].items()]
-    rows += [Row("changed", "pillar", key) for key in found["pillar"]]
-    return rows + [Row("unknown", "unknown", why) for why in found["unknown"]]
+    rows += [Row("changed", "file", path, "", (diff,)) for path, diff in differences["files"].items()]
+    rows += [Row("changed", "pillar", key) for key in differences["pillar"]]
+    return rows + [Row("unknown", "unknown", why) for why in differences["unknown"]]
 
 
 def job_page(job: KeptJob, returns: Mapping[str, TargetReturn]) -> Page:

@@ -125,7 +125,7 @@ def _details(id: str, target: _Target) -> Iterator[str]:
     for case in target.bad:
         text = "\n\n".join(part for part in (case.text, case.output) if part)
         text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}\n..."
-        fence = "`" * max(3, *(len(found) + 1 for found in re.findall("`+", text) or [""]))
+        fence = "`" * max(3, *(len(ticks) + 1 for ticks in re.findall("`+", text) or [""]))
         where = f" of {_plain(case.sls)}" if case.sls else ""
         yield f"**{_plain(case.name)}**{where}\n\n{fence}\n{text}\n{fence}\n\n"
     if target.failed > len(target.bad):

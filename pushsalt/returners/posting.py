@@ -60,20 +60,20 @@ def opener(verify: str, option: str) -> urllib.request.OpenerDirector:
         context = ssl.create_default_context(cafile=verify or None)
     except (OSError, ssl.SSLError) as exc:
         raise Trouble(f"the authorities in {verify} cannot be read: {exc}", f"correct `{option}`") from None
-    made = urllib.request.OpenerDirector()  # build_opener would follow redirects, and open files and ftp
-    made.add_handler(urllib.request.ProxyHandler())
-    made.add_handler(urllib.request.HTTPHandler())
-    made.add_handler(urllib.request.HTTPSHandler(context=context))
-    return made
+    director = urllib.request.OpenerDirector()  # build_opener would follow redirects, and open files and ftp
+    director.add_handler(urllib.request.ProxyHandler())
+    director.add_handler(urllib.request.HTTPHandler())
+    director.add_handler(urllib.request.HTTPSHandler(context=context))
+    return director
 
 
 def post(
     opening: urllib.request.OpenerDirector, url: str, body: bytes, headers: Mapping[str, str], limit: float
 ) -> Answer:
     """Send a request. Returns the answer, of any status except redirects. Raises Trouble; Unanswered without answer."""
-    asked = urllib.request.Request(url, data=body, headers=dict(headers), method="POST")  # noqa: S310 - `checked`
+    request = urllib.request.Request(url, data=body, headers=dict(headers), method="POST")  # noqa: S310 - `checked`
     try:
-        with opening.open(asked, timeout=limit) as answer:
+        with opening.open(request, timeout=limit) as answer:
             status, text = int(answer.status), answer.read(_MOST).decode("utf-8", "replace")
             location = str(answer.headers.get("Location") or "")
     except (OSError, ValueError, http.client.HTTPException) as exc:

@@ -49,12 +49,12 @@ def _append(outside: Outside, rows: Sequence[Mapping[str, Any]]) -> None:
         raise Trouble(f"{path} cannot be written: {exc.strerror or exc}", hint) from None
 
 
-def _check(path: str, found: os.stat_result) -> None:
+def _check(path: str, status: os.stat_result) -> None:
     """Raises Trouble for anything but a file, and for another user's file in a shared folder such as ``/tmp``."""
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise Trouble(f"{path} is no regular file", "name another file")
     is_of_all = Path(path).parent.stat().st_mode & stat.S_IWOTH
-    if is_of_all and found.st_uid not in (0, os.geteuid()):
+    if is_of_all and status.st_uid not in (0, os.geteuid()):
         raise Trouble(f"{path} belongs to another user, in a folder that all can write to", "name another file")
 
 

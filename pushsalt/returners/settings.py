@@ -24,8 +24,8 @@ _FALSE: Final = ("false", "no", "off", "0")
 
 def prefixes(name: str, profile: str = "") -> list[str]:
     """The prefixes of a returner's options in the configuration, in the order of precedence."""
-    found = [f"{profile}.returner.{name}", f"{profile}.{name}"] if profile else []
-    return [*found, f"returner.{name}", name]
+    names = [f"{profile}.returner.{name}", f"{profile}.{name}"] if profile else []
+    return [*names, f"returner.{name}", name]
 
 
 def given(name: str, opts: Mapping[str, Any], profile: str = "") -> dict[str, Any]:
@@ -42,20 +42,20 @@ def options_of(
 
     An option has the type of its default; for a required option, the default is the type itself.
     """
-    found = {}
+    options = {}
     for attr, default in defaults.items():
         place, value = next(_values(name, opts, attr, profile), ("", None))
         if place:
             kind = default if isinstance(default, type) else type(default)
-            found[attr] = _converted(place, value, kind)
+            options[attr] = _converted(place, value, kind)
         elif isinstance(default, type):
             raise Trouble(
                 f"the option `returner.{name}.{attr}` is missing",
                 f"write it into the configuration, for example  returner.{name}: {{{attr}: …}}",
             )
         else:
-            found[attr] = default
-    return found, list(_unknown(name, opts, defaults, profile))
+            options[attr] = default
+    return options, list(_unknown(name, opts, defaults, profile))
 
 
 def _values(name: str, opts: Mapping[str, Any], attr: str, profile: str) -> Iterator[tuple[str, Any]]:
@@ -80,8 +80,8 @@ def _unknown(name: str, opts: Mapping[str, Any], defaults: Mapping[str, Any], pr
         for key in keys:
             if key not in defaults:
                 near = nearest(key, defaults)
-                there = f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(defaults)}"
-                yield f"the returner {name} has no option `{key}` ({prefix}); {there}"
+                hint = f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(defaults)}"
+                yield f"the returner {name} has no option `{key}` ({prefix}); {hint}"
 
 
 def _converted(place: str, value: Any, kind: type) -> Any:

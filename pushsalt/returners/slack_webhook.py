@@ -102,8 +102,8 @@ def _states(returned: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Each state's return with its name for people, in the order of the run."""
     if not isinstance(returned, Mapping):
         return
-    found = {tag: state for tag, state in returned.items() if isinstance(state, Mapping) and "_|-" in str(tag)}
-    for tag, state in sorted(found.items(), key=lambda each: _number(each[1].get("__run_num__"))):
+    states = {tag: state for tag, state in returned.items() if isinstance(state, Mapping) and "_|-" in str(tag)}
+    for tag, state in sorted(states.items(), key=lambda each: _number(each[1].get("__run_num__"))):
         parts = str(tag).split("_|-")
         yield _words(f"{state.get('__sls__')}.sls | {parts[1]}"), state
 

@@ -97,8 +97,8 @@ def _place(address: str) -> tuple[str, str, int]:
 
 
 def _number(options: Mapping[str, Any], name: str) -> int:
-    found: int = getattr(syslog, _checked(options[name], name))
-    return found
+    number: int = getattr(syslog, _checked(options[name], name))
+    return number
 
 
 def _checked(name: str, option: str) -> str:

@@ -122,14 +122,14 @@ def _returns(dialect: Dialect, column: str, value: str, outside: Outside) -> dic
 
 
 def _rows(dialect: Dialect, query: str, values: list[str], outside: Outside) -> list[Any]:
-    found: list[Any] = []
+    rows: list[Any] = []
 
     def work(cursor: Any) -> None:
         cursor.execute(query, values)
-        found.extend(cursor.fetchall())
+        rows.extend(cursor.fetchall())
 
     _transaction(dialect, outside, work)
-    return found
+    return rows
 
 
 def _loaded(text: Any) -> Any:

@@ -46,15 +46,15 @@ def hosts_of(name: str, opts: Mapping[str, Any], run: RunProgram) -> tuple[Path,
             raise ConfigError(f"the roster {name} cannot be used: __virtual__ returned false", "see the option roster")
         module = plugins.load("roster", name, folders, dunders)
     try:
-        found = module.targets("*", "glob")
+        hosts = module.targets("*", "glob")
     except (Exception, SystemExit) as exc:  # a user's roster may raise anything
         where = plugins.place_of(module, exc) or Position(str(module.__file__))
         text = f"the roster {name} fails: {type(exc).__name__}: {exc}"
         raise InventoryError(text, hint="correct the roster, or what it asks", where=where) from exc
-    if not isinstance(found, Mapping):
-        text = f"the roster {name} returns {found!r:.80}, not a mapping of ids to settings"
+    if not isinstance(hosts, Mapping):
+        text = f"the roster {name} returns {hosts!r:.80}, not a mapping of ids to settings"
         raise InventoryError(text, "docs/extending.md has an example", Position(str(module.__file__)))
-    return Path(module.__file__), dict(found)
+    return Path(module.__file__), dict(hosts)
 
 
 def names_of(option: Any) -> tuple[str, ...]:

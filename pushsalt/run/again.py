@@ -91,17 +91,17 @@ def selected(ids: Sequence[str]) -> Selection:
 
 def secret_pillar(kept: KeptJob) -> list[str]:
     """The keys (``a:b``) of the job's pillar override whose values were secret, so that they were not recorded."""
-    found: list[str] = []
+    paths: list[str] = []
 
     def look(value: Any, place: str) -> None:
         if isinstance(value, dict):
             for key, item in value.items():
                 look(item, f"{place}:{key}" if place else str(key))
         elif has_mask(value):
-            found.append(place)
+            paths.append(place)
 
     look(kept.detail.get("options", {}).get("pillar"), "")
-    return found
+    return paths
 
 
 def with_values(pillar: Any, values: Mapping[str, str]) -> Any:

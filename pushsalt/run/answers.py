@@ -92,16 +92,16 @@ class Answers:
     def _file(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
         url = str(question["url"])
         where = split_url(url, str(question.get("saltenv") or "base"))
-        found: Found | None = minion.files.find(*where) if where else None
+        file: Found | None = minion.files.find(*where) if where else None
         if where is None and self._is_ours(url):
-            found = minion.project.command.sources.find(url)
-        if found is None:
+            file = minion.project.command.sources.find(url)
+        if file is None:
             return {"missing": True}
-        digest = found.digest()
+        digest = file.digest()
         if question.get("stat") or digest in (question.get("have") or ()):
-            return {"digest": digest, "size": found.size, "have": True}
-        blob = Blob(digest, found.size, found.path, open=found.open)
-        return {"digest": digest, "size": found.size, "blobs": [(blob, question.get("part"))]}
+            return {"digest": digest, "size": file.size, "have": True}
+        blob = Blob(digest, file.size, file.path, open=file.open)
+        return {"digest": digest, "size": file.size, "blobs": [(blob, question.get("part"))]}
 
     def _is_ours(self, url: str) -> bool:
         """Whether a chunk of this run or the command's arguments contain the URL: a target cannot invent one."""
@@ -112,9 +112,9 @@ class Answers:
         blobs = []
         for url, part in list(question["files"])[:_MANY]:
             where = split_url(str(url), str(question.get("saltenv") or "base"))
-            found = minion.files.find(*where) if where else None
-            if found is not None:
-                blobs.append((Blob(found.digest(), found.size, found.path, open=found.open), part))
+            file = minion.files.find(*where) if where else None
+            if file is not None:
+                blobs.append((Blob(file.digest(), file.size, file.path, open=file.open), part))
         return {"digests": [blob.digest for blob, _ in blobs], "blobs": blobs}
 
     def _tree(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class Answers:
     def _ask(self, minion: Minion, question: dict[str, Any]) -> dict[str, Any]:
         name = str(question.get("fun"))
         if name == "mine.store":
-            return {"ret": _told(minion, *question.get("args") or ())}
+            return {"ret": _set_mine(minion, *question.get("args") or ())}
         if name == "sys.docs":
             return {"ret": docs(*question.get("args") or ((),))}
         own = function_named(name) if has_trait(name, FOR_TARGETS) else None
@@ -167,7 +167,7 @@ class Answers:
         return {"ret": own(minion, *args, **kwargs)}
 
 
-def _told(minion: Minion, values: Any, clear: Any = False) -> bool:
+def _set_mine(minion: Minion, values: Any, clear: Any = False) -> bool:
     """Store mine values of a target. It can only set its own."""
     if not isinstance(values, dict):
         raise StateError("the mine takes a mapping of values")
@@ -182,8 +182,8 @@ def _told(minion: Minion, values: Any, clear: Any = False) -> bool:
                 "do not pass allow_tgt_type when the target itself sends the value",
                 "CommandExecutionError",
             )
-    told = {str(name): value for name, value in values.items()}
-    return mine.store(minion.project, minion.target, told, clear=clear is True)
+    named = {str(name): value for name, value in values.items()}
+    return mine.store(minion.project, minion.target, named, clear=clear is True)
 
 
 def _serialized(minion: Minion, chunks: Iterable[Chunk], what: str, kind: object, value: Any, **options: Any) -> Any:
@@ -199,10 +199,10 @@ def _serialized(minion: Minion, chunks: Iterable[Chunk], what: str, kind: object
                 raise StateError(f"{what}: the option {name!r} cannot be {part!r:.40}")
     named = {chunk.get(key) for chunk in chunks for key in ("serializer", "formatter") if chunk.get("state") == "file"}
     places = plugins.folders("serializers", minion.project.config.opts) if kind in named else ()
-    made = getattr(serializer_named(str(kind), places), what)(value, **options)
+    result = getattr(serializer_named(str(kind), places), what)(value, **options)
     if what == "deserialize":  # a small property list can expand to very much data
-        _modest(made)
-    return made
+        _modest(result)
+    return result
 
 
 def _modest(value: Any) -> None:

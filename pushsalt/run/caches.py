@@ -49,14 +49,14 @@ def overview(project: Project) -> dict[str, dict[str, Any]]:
     For ``resources``, ``entries`` counts resources; the ages are those of the entries of their managers.
     """
     now = time.time()
-    found = {}
+    overview = {}
     for name, bank in banks(project).items():
         count, ages = 0, []
         for _, value, seen in bank.entries():
             ages.append(max(0.0, now - seen))
             count += sum(map(len, value.values())) if name == "resources" else 1
-        found[name] = {"entries": count, "oldest": max(ages, default=None), "newest": min(ages, default=None)}
-    return found
+        overview[name] = {"entries": count, "oldest": max(ages, default=None), "newest": min(ages, default=None)}
+    return overview
 
 
 def show(project: Project, name: str, ids: Sequence[str], *, unmask: bool = False) -> dict[str, dict[str, Any]]:
@@ -72,15 +72,15 @@ def show(project: Project, name: str, ids: Sequence[str], *, unmask: bool = Fals
         entries = [(id, bank.get(id), bank.written(id) or now) for id in ids if bank.get(id) is not None]
     else:
         entries = sorted(bank.entries(), key=lambda entry: entry[0])
-    found = {}
+    by_id = {}
     for id, value, seen in entries:
         if name == "pillar":
             value = shown(value, unmask or None, project.config.opts)
-        found[id] = {"age": int(max(0.0, now - seen)), "value": value}
+        by_id[id] = {"age": int(max(0.0, now - seen)), "value": value}
         if name == "mine":
             _, collected = project.mine.with_times(id)
-            found[id]["ages"] = {alias: int(max(0.0, now - at)) for alias, at in collected.items()}
-    return found
+            by_id[id]["ages"] = {alias: int(max(0.0, now - at)) for alias, at in collected.items()}
+    return by_id
 
 
 def clear(project: Project, name: str, ids: Sequence[str] = ()) -> dict[str, int]:
@@ -88,13 +88,13 @@ def clear(project: Project, name: str, ids: Sequence[str] = ()) -> dict[str, int
 
     For ``resources``: the resources of these managers, with their grains.
     """
-    found = {}
+    cleared = {}
     for each, bank in banks(project, name).items():
         if each == "resources":
-            found[each] = _clear_resources(project, ids)
+            cleared[each] = _clear_resources(project, ids)
         else:
-            found[each] = sum(bank.delete(id) for id in ids) if ids else bank.clear()
-    return found
+            cleared[each] = sum(bank.delete(id) for id in ids) if ids else bank.clear()
+    return cleared
 
 
 def _clear_resources(project: Project, managers: Sequence[str]) -> int:
@@ -116,23 +116,23 @@ def prune(project: Project, older: float | None = None) -> dict[str, int]:
     resources = sum(map(project.managed.forget, managers)) + project.managed.prune(targets)
     managed = project.managed.all(targets)
     existing = {"grains": targets.keys(), "resource_grains": managed.keys(), "resources": targets.keys()}
-    found = {}
+    removed = {}
     for name, bank in banks(project).items():
         of = existing.get(name, targets.keys() | managed.keys())
-        gone = [
+        stale = [
             key for key, _, seen in list(bank.entries()) if key not in of or (older is not None and now - seen > older)
         ]
-        found[name] = sum(bank.delete(key) for key in gone) + bank.sweep(now - _LEFT_OVER)
+        removed[name] = sum(bank.delete(key) for key in stale) + bank.sweep(now - _LEFT_OVER)
     types = {id: target.transport for id, target in targets.items()}
-    found["resources"] += resources + project.resources.keep(types)
+    removed["resources"] += resources + project.resources.keep(types)
     from pushsalt.git.prune import prune as prune_copies
 
-    found["git"] = prune_copies(project.cache_dir, now - (_COPIES if older is None else older))
-    return found
+    removed["git"] = prune_copies(project.cache_dir, now - (_COPIES if older is None else older))
+    return removed
 
 
 def verify(project: Project) -> dict[str, list[str]]:
     """``{bank: [damage on disk, as text]}``. Reads ignore damaged entries; nothing is changed here."""
-    found = {name: bank.problems() for name, bank in banks(project).items()}
-    found["resources"] += project.resources.problems()
-    return found
+    problems = {name: bank.problems() for name, bank in banks(project).items()}
+    problems["resources"] += project.resources.problems()
+    return problems

@@ -62,22 +62,24 @@ class Discovery:
         if not declared and not self._project.managed.declared(self._target.id):
             return {}
         try:
-            said = await session.discover(declared) if declared else {}
+            reply = await session.discover(declared) if declared else {}
         except FunctionError as exc:
             log.warning("%s: resources cannot be looked for: %s", self._target.id, exc.message)
             return {}
-        return await self.take_in(declared, said)
+        return await self.take_in(declared, reply)
 
-    async def take_in(self, declared: Declared, said: Any) -> dict[str, list[str]]:
+    async def take_in(self, declared: Declared, reply: Any) -> dict[str, list[str]]:
         """Store the target's answer, limited to the types that it was asked for. Returns type -> ids."""
-        said = said if isinstance(said, dict) else {}
-        found, failed = (part if isinstance(part, dict) else {} for part in (said.get("found"), said.get("failed")))
+        reply = reply if isinstance(reply, dict) else {}
+        resources, failed = (
+            part if isinstance(part, dict) else {} for part in (reply.get("found"), reply.get("failed"))
+        )
         for type, text in itertools.islice(failed.items(), _SAID):
-            what = "discovery failed for some" if type in found else "discovery failed"
+            what = "discovery failed for some" if type in resources else "discovery failed"
             log.warning("%s: resources of type %.60s: %s: %.300s", self._target.id, type, what, text)
-        asked = {type: ids for type, ids in found.items() if type in declared}
+        of_types = {type: ids for type, ids in resources.items() if type in declared}
         broken = [type for type in failed if type in declared]
         registered: dict[str, list[str]] = await self._in_thread(
-            partial(self._project.managed.register, self._target.id, asked, broken, declared)
+            partial(self._project.managed.register, self._target.id, of_types, broken, declared)
         )
         return registered

@@ -123,12 +123,12 @@ class KeptAnswers:
 
     def _files(self, question: dict[str, Any]) -> dict[str, Any]:
         saltenv = str(question.get("saltenv") or "base")
-        found = []
+        files = []
         for url, part in question.get("files") or ():
             digest = self._entry["files"].get(wire.file_key(str(url), saltenv))
             if digest in self._blobs:
-                found.append((Blob(digest, len(self._blobs[digest]), data=self._blobs[digest]), part))
-        return {"digests": [blob.digest for blob, _ in found], "blobs": found}
+                files.append((Blob(digest, len(self._blobs[digest]), data=self._blobs[digest]), part))
+        return {"digests": [blob.digest for blob, _ in files], "blobs": files}
 
     def _tree(self, question: dict[str, Any]) -> dict[str, Any]:
         url = str(question.get("url"))
@@ -171,13 +171,13 @@ def _words(id: str, differing: list[tuple[str, Any, Any]], total: int) -> str:
         module, _, rest = tag.partition("_|-")
         lines.append(f"{module}.{rest.rpartition('_|-')[2]} {rest.partition('_|-')[0]}")
         for word, state in (("planned", before), ("now", after)):
-            lines += [f"  {word}: {row}" if not at else f"    {row}" for at, row in enumerate(_told(state))]
+            lines += [f"  {word}: {row}" if not at else f"    {row}" for at, row in enumerate(_outcome_lines(state))]
     if len(differing) > _SHOWN:
         lines.append(f"and {len(differing) - _SHOWN} more states")
     return "\n".join(lines)
 
 
-def _told(state: Mapping[str, Any] | None) -> list[str]:
+def _outcome_lines(state: Mapping[str, Any] | None) -> list[str]:
     """The lines of a message about what a state would do."""
     if state is None:
         return ["no such state"]

@@ -96,15 +96,15 @@ def _options(options: JobOptions) -> dict[str, Any]:
 
 def _origin(environ: Mapping[str, str]) -> dict[str, Any]:
     """Where the command runs, from where its user is logged in, if by SSH, and the eauth module of an account."""
-    found: dict[str, Any] = {"host": socket.gethostname(), "pid": os.getpid()}
+    origin: dict[str, Any] = {"host": socket.gethostname(), "pid": os.getpid()}
     try:
-        found["folder"] = os.getcwd()  # noqa: PTH109
+        origin["folder"] = os.getcwd()  # noqa: PTH109
     except OSError:
-        found["folder"] = ""
+        origin["folder"] = ""
     came_from = environ.get("SSH_CONNECTION", "").split()
     if came_from:
-        found["from"] = came_from[0]
+        origin["from"] = came_from[0]
     account = _account.get()
     if account is not None:
-        found["eauth"] = account.eauth
-    return found
+        origin["eauth"] = account.eauth
+    return origin

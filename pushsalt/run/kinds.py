@@ -283,7 +283,7 @@ class TargetFunction(Kind):
             return None, 0
         value = await self._returned(session, value)
         retcode = int(session.info.get("retcode") or 0)
-        self.work.settle(said=retcode != 0)
+        self.work.settle(in_return=retcode != 0)
         return value, retcode
 
     async def _returned(self, session: Session, value: Any) -> Any:

@@ -46,26 +46,26 @@ async def online(kind: Kind) -> tuple[Any, int]:
     work, job = kind.work, kind.work.job
     if job.resumes:
         try:
-            found = await _collected(kind)
+            collected = await _collected(kind)
         except CutShortError as exc:
             if job.collects:
                 raise
             work.warnings.append(f"the job is run again: {exc.message.removeprefix(f'{work.target.id}: ')}")
             await work.end_collecting()
             work.begin_again()
-            found = None
-        if found is not None:
-            return found
+            collected = None
+        if collected is not None:
+            return collected
     if job.collects:
         raise nothing_there(work)
     try:
         return await kind.begin()
     except FinishedError:
         pass
-    found = await _collected(kind)
-    if found is None:
+    collected = await _collected(kind)
+    if collected is None:
         raise nothing_there(work)
-    return found
+    return collected
 
 
 def nothing_there(work: Work) -> TargetError:

@@ -27,12 +27,12 @@ class Size:
 
     def __init__(self, text: str, flag: str, example: str) -> None:
         """Raises UsageError, which names the flag, for any other text, for 0, and for more than 100 %."""
-        found = _SIZE.fullmatch(text)
-        number = Fraction(f"{found[1]}.{found[2] or 0}") if found else Fraction(0)
-        self.is_share = bool(found and found[3])
-        if found and (number == 0 or (self.is_share and number > 100)):
+        match = _SIZE.fullmatch(text)
+        number = Fraction(f"{match[1]}.{match[2] or 0}") if match else Fraction(0)
+        self.is_share = bool(match and match[3])
+        if match and (number == 0 or (self.is_share and number > 100)):
             raise UsageError(f"{flag}: {text!r} is out of range: at least 1 target, at most 100%", hint=example)
-        if not found or (not self.is_share and number != int(number)):
+        if not match or (not self.is_share and number != int(number)):
             raise UsageError(f"{flag}: {text!r} is neither a number of targets nor a percentage", hint=example)
         self.text = text.strip()
         self._number = number / 100 if self.is_share else number
@@ -117,13 +117,13 @@ def batches(ids: Sequence[str], sizes: Sequence[int], values: Values | None = No
     A batch is smaller than its size if there are not enough different values.
     """
     window = Window(ids, len(ids) + 1, values)
-    found: list[list[str]] = []
+    batches: list[list[str]] = []
     while window.waiting:
-        size = sizes[min(len(found), len(sizes) - 1)]
+        size = sizes[min(len(batches), len(sizes) - 1)]
         batch: list[str] = []
         while len(batch) < size and (id := window.next()) is not None:
             batch.append(id)
         for id in batch:
             window.free(id)
-        found.append(batch)
-    return found
+        batches.append(batch)
+    return batches

@@ -53,11 +53,11 @@ class Project(Trees):
 
     is_command = True
 
-    def __init__(self, config: Config, reporter: Reporter, asked: Mapping[str, Secret] | None = None) -> None:
-        """``asked``: passwords (``passwd``, ``sudo_password``) for hosts without one in the inventory."""
+    def __init__(self, config: Config, reporter: Reporter, passwords: Mapping[str, Secret] | None = None) -> None:
+        """``passwords``: passwords (``passwd``, ``sudo_password``) for hosts without one in the inventory."""
         super().__init__(config, Redactor(secret_keys=config.opts["secret_keys"]))
         self.reporter = reporter
-        self.asked = dict(asked or {})
+        self.asked = dict(passwords or {})
         self.redactor.add_secrets(*self.asked.values())
         self._listed: dict[Path, str] = {}
         self._told: set[str] = set()
@@ -84,16 +84,16 @@ class Project(Trees):
             lock_file=settings.lock_file,
             options=settings.options,
         )
-        asked = {"passwd": settings.passwd, "sudo_password": settings.sudo_password}
-        given = {name: Secret(value) for name, value in asked.items() if value is not None}
+        passwords = {"passwd": settings.passwd, "sudo_password": settings.sudo_password}
+        given = {name: Secret(value) for name, value in passwords.items() if value is not None}
         return cls(load_config(settings.config, cli=overrides), reporter, given)
 
     def target_defaults(self) -> dict[str, Any]:
         """Default settings of all targets: those of the configuration, then the passwords that were asked for."""
-        asked = {name: Asked(name) for name in self.asked}
-        instead = {key for key, name in COMMANDS.items() if name in asked}
+        deferred = {name: Asked(name) for name in self.asked}
+        instead = {key for key, name in COMMANDS.items() if name in deferred}
         settings = self.config.target_defaults()
-        return {key: value for key, value in settings.items() if key not in instead} | asked
+        return {key: value for key, value in settings.items() if key not in instead} | deferred
 
     def _unknown_options(self) -> list[str]:
         if not self.config.unknown:
@@ -108,15 +108,15 @@ class Project(Trees):
         from pushsalt.select import inventoryimage
 
         digest = inventoryimage.digest_of(self)
-        found = inventoryimage.load(self, digest, self.hide) if digest is not None else None
-        if found is not None:
-            self.redactor.add_secrets(*found.secrets)
-            self.report_warnings(found)
-            return found
-        found = self.read_inventory()
+        inventory = inventoryimage.load(self, digest, self.hide) if digest is not None else None
+        if inventory is not None:
+            self.redactor.add_secrets(*inventory.secrets)
+            self.report_warnings(inventory)
+            return inventory
+        inventory = self.read_inventory()
         if digest is not None:
-            inventoryimage.keep(self, digest, found)
-        return found
+            inventoryimage.keep(self, digest, inventory)
+        return inventory
 
     def need_inventory(self) -> None:
         """Raises InventoryError if there is no inventory: then only this machine can be selected, by its id."""
@@ -137,7 +137,7 @@ class Project(Trees):
         from pushsalt.inventory.vault import Vault
         from pushsalt.sdb import vaultpassword
 
-        found = load_inventory(
+        inventory = load_inventory(
             self.config.inventories,
             render=self.rosters.render,
             defaults=self.target_defaults(),
@@ -146,13 +146,13 @@ class Project(Trees):
             transports=self._transports,
             may_use=self._may_be_used,
             named_by=self.config.named_by,
-            made=[self.roster(name) for name in self.config.rosters],
+            from_plugins=[self.roster(name) for name in self.config.rosters],
             vault=Vault(partial(vaultpassword.passwords, self.config.opts, os.environ), self.redactor.add_secrets),
         )
-        self.report_warnings(found)
-        for target in found.targets.values():
+        self.report_warnings(inventory)
+        for target in inventory.targets.values():
             self.hide(target)
-        return found
+        return inventory
 
     def _may_be_used(self, path: Path, warnings: list[str]) -> bool:
         """Whether a file of the inventory may be used. If the inventory was found, not named, it must be trusted."""
@@ -427,8 +427,8 @@ class Project(Trees):
         before = bank.get(key) if self.has_kept_pillar(target) else None
         bank.put(key, pillar)
         former = set(self.redactor.secrets_of(before)) if before is not None else set()
-        if gone := former - set(self.redactor.secrets_of(pillar)):
-            bank.add_former(key, gone)
+        if forgotten := former - set(self.redactor.secrets_of(pillar)):
+            bank.add_former(key, forgotten)
 
     def has_kept_pillar(self, target: Target) -> bool:
         """Whether the target has a cached pillar."""

@@ -26,37 +26,37 @@ _MOST_REFS: Final = 200
 def project_state(project: Project) -> dict[str, Any]:
     """The state of the project, for the ``detail`` of a job. Runs git, so it is called in a thread."""
     config = project.config
-    found: dict[str, Any] = {"runtime": project.runtime.sha, "version": _version()}
+    state: dict[str, Any] = {"runtime": project.runtime.sha, "version": _version()}
     if config.path is not None:
-        found["config"] = str(config.path)
+        state["config"] = str(config.path)
         revision = revision_of(config.path.parent)
         if revision is not None:
-            found["git"] = revision
+            state["git"] = revision
     digest = lock_digest(config)
     if digest:
-        found["lock"] = digest
+        state["lock"] = digest
     if is_made(project, "remotes"):
-        found["pins"] = _pins(project)
-    return found
+        state["pins"] = _pins(project)
+    return state
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """The differences between two states of a project, as texts for people; ``before`` is that of the job."""
     if "version" not in before:
         return ["the state of the project at that time is unknown: git took too long, or the job was stopped"]
-    found = []
+    differences = []
     old, new = before.get("git") or {}, now.get("git") or {}
     if old.get("revision") != new.get("revision"):
-        found.append(f"the project was at {_short(old)}, and is at {_short(new)}")
+        differences.append(f"the project was at {_short(old)}, and is at {_short(new)}")
     elif old.get("dirty") or new.get("dirty"):
         words = {(True, True): "had and has", (True, False): "had", (False, True): "has"}
-        said = words[bool(old.get("dirty")), bool(new.get("dirty"))]
-        found.append(f"the project {said} changes that are not committed (at {_short(new)})")
+        change = words[bool(old.get("dirty")), bool(new.get("dirty"))]
+        differences.append(f"the project {change} changes that are not committed (at {_short(new)})")
     if before.get("lock") != now.get("lock"):
-        found.append("pushsalt.lock has changed; git remotes are used at the revisions of the job")
+        differences.append("pushsalt.lock has changed; git remotes are used at the revisions of the job")
     if before.get("runtime") != now.get("runtime"):
-        found.append(f"pushsalt has changed from {before.get('version', 'unknown')} to {now.get('version')}")
-    return found
+        differences.append(f"pushsalt has changed from {before.get('version', 'unknown')} to {now.get('version')}")
+    return differences
 
 
 def _short(revision: Mapping[str, Any]) -> str:
@@ -112,8 +112,8 @@ def _filters(words: Sequence[str]) -> dict[str, str]:
     from pushsalt.git.process import run
 
     keys = r"^filter\..*\.(clean|smudge|process|required)$"
-    found = run([*words, "config", "-z", "--name-only", "--get-regexp", keys], silence=_PATIENCE, total=_PATIENCE)
-    names = filter(None, found.out.decode("utf-8", "surrogateescape").split("\0"))
+    filters = run([*words, "config", "-z", "--name-only", "--get-regexp", keys], silence=_PATIENCE, total=_PATIENCE)
+    names = filter(None, filters.out.decode("utf-8", "surrogateescape").split("\0"))
     return {name: "false" if name.endswith(".required") else "" for name in names}
 
 
@@ -126,7 +126,7 @@ def _pins(project: Project) -> dict[str, dict[str, str]]:
     from pushsalt.git.note import BRANCHES
     from pushsalt.git.project import configured
 
-    found: dict[str, dict[str, str]] = {}
+    pins: dict[str, dict[str, str]] = {}
     remotes = project.remotes
     for remote in configured(project.config):
         url = remote.address.url
@@ -138,5 +138,5 @@ def _pins(project: Project) -> dict[str, dict[str, str]]:
                 public = f"refs/heads/{name[len(BRANCHES) :]}" if name.startswith(BRANCHES) else name
                 if len(note.refs) <= _MOST_REFS or public.split("/", 2)[2] in named:
                     refs[public] = commit
-        found.setdefault(url, {}).update({**refs, **(remotes.lock.refs(url) or {})})
-    return found
+        pins.setdefault(url, {}).update({**refs, **(remotes.lock.refs(url) or {})})
+    return pins

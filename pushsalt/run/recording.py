@@ -84,12 +84,12 @@ class Recording:
     def _found(self, project: Project, key: str) -> Blob | None:
         url, _, saltenv = key.partition("?saltenv=")
         where = split_url(url, saltenv)
-        found = project.files.find(*where) if where else None
-        return None if found is None else Blob(found.digest(), found.size, found.path, open=found.open)
+        file = project.files.find(*where) if where else None
+        return None if file is None else Blob(file.digest(), file.size, file.path, open=file.open)
 
-    def _keep(self, digest: str, planned: Planned, found: Blob | None) -> None:
-        """Store the bytes of a digest, from the run's blobs or from ``found``; a file that has changed is left out."""
-        blob = planned.blobs[digest] if digest in planned.blobs else self._sent.get(digest, found)
+    def _keep(self, digest: str, planned: Planned, content: Blob | None) -> None:
+        """Store the bytes of a digest, of the run's blobs or ``content``; a file that has changed is left out."""
+        blob = planned.blobs[digest] if digest in planned.blobs else self._sent.get(digest, content)
         if blob is None:
             return
         if blob.data is None and blob.open is None:
@@ -112,7 +112,7 @@ def _children(key: str, entries: Any) -> Iterator[tuple[str, str]]:
 
 def place(target: Target) -> str:
     """A digest of the target's address, login and jump hosts: a plan must not run on another machine of the same id."""
-    told: list[object] = [
+    fields: list[object] = [
         target.key,
         target.transport,
         target.host,
@@ -121,5 +121,5 @@ def place(target: Target) -> str:
         target.sudo,
         target.become,
     ]
-    told += [target.sudo_user, list(target.jump), target.resource, target.manager, list(target.enter)]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+    fields += [target.sudo_user, list(target.jump), target.resource, target.manager, list(target.enter)]
+    return hashlib.sha256(json.dumps(fields).encode()).hexdigest()

@@ -101,10 +101,10 @@ class RenderedTarget:
     async def call(self, fun: str, args: list[Any], kwargs: dict[str, Any], *, plan: bool) -> Called:
         """Call a function of the controller. Raises StateError, FunctionError, TargetError."""
         done = await self._work("call", fun=fun, args=args, kwargs=kwargs, plan=plan)
-        found = done.get("plan")
+        fields = done.get("plan")
         return Called(
             done.get("value"),
-            None if found is None else self._planned(found),
+            None if fields is None else self._planned(fields),
             "plan" in done,
             done.get("pillar"),
             done.get("mine_functions"),
@@ -121,8 +121,8 @@ class RenderedTarget:
         names: dict[str, Any] | None,
     ) -> bytes:
         """Render a file of the file roots for this target. Raises RenderError, TargetError."""
-        asked = {"url": url, "saltenv": saltenv, "engine": engine, "context": context, "defaults": defaults}
-        done = await self._work("template", **asked, chunk=chunk, names=names)
+        fields = {"url": url, "saltenv": saltenv, "engine": engine, "context": context, "defaults": defaults}
+        done = await self._work("template", **fields, chunk=chunk, names=names)
         return bytes(done["text"])
 
     async def foreign(
@@ -171,22 +171,22 @@ class RenderedTarget:
             **fields,
         }
 
-    def _planned(self, found: dict[str, Any]) -> Planned:
+    def _planned(self, sent: dict[str, Any]) -> Planned:
         names = ("chunks", "test", "files", "templates", "wants", "mock", "declared", "groups", "only")
-        fields = {name: found[name] for name in names}
-        blobs = {digest: self._blob(digest, blob) for digest, blob in found["blobs"].items()}
-        disabled = dict(found["disabled"])
-        return Planned(fields, _Blobs(blobs), disabled, bool(found["bare"]), bool(found["done"]))
+        fields = {name: sent[name] for name in names}
+        blobs = {digest: self._blob(digest, blob) for digest, blob in sent["blobs"].items()}
+        disabled = dict(sent["disabled"])
+        return Planned(fields, _Blobs(blobs), disabled, bool(sent["bare"]), bool(sent["done"]))
 
-    def _blob(self, digest: str, said: dict[str, Any]) -> Callable[[], Blob]:
+    def _blob(self, digest: str, fields: dict[str, Any]) -> Callable[[], Blob]:
         def made() -> Blob:
-            if said["data"] is not None:
-                return Blob(digest, len(said["data"]), data=bytes(said["data"]))
-            path, saltenv = said["place"]
-            found = self.project.files.find(str(path), str(saltenv))  # a render process can only name file roots files
-            if found is None:
+            if fields["data"] is not None:
+                return Blob(digest, len(fields["data"]), data=bytes(fields["data"]))
+            path, saltenv = fields["place"]
+            file = self.project.files.find(str(path), str(saltenv))  # a render process can only name file roots files
+            if file is None:
                 raise KeyError(digest)
-            return Blob(digest, found.size, path=found.path, open=found.open)
+            return Blob(digest, file.size, path=file.path, open=file.open)
 
         return made
 
@@ -356,8 +356,8 @@ class RenderedTarget:
             return remotes.repaired(mirror, str(question["commit"]), int(question["number"]))
         if do == "complete":
             return mirror.complete(str(question["tree"]))
-        found = remotes.resolve(remote, str(question["ref"]))
-        return None if found is None else [str(found[0].folder.parents[1]), found[1], found[2]]
+        resolved = remotes.resolve(remote, str(question["ref"]))
+        return None if resolved is None else [str(resolved[0].folder.parents[1]), resolved[1], resolved[2]]
 
     def _git_remotes(self, remotes: Remotes) -> dict[str, Remote]:
         """The git remotes of the configuration, by the key of their copy."""
@@ -369,8 +369,8 @@ class RenderedTarget:
 class _Blobs(Mapping[str, Blob]):
     """The blobs of a plan, looked up on access."""
 
-    def __init__(self, made: Mapping[str, Callable[[], Blob]]) -> None:
-        self._made = made
+    def __init__(self, openers: Mapping[str, Callable[[], Blob]]) -> None:
+        self._made = openers
 
     def __getitem__(self, digest: str) -> Blob:
         return self._made[digest]()

@@ -28,14 +28,14 @@ def open_delivery(project: Project, job: Job) -> Delivery | None:
         return None
     from pushsalt.delivery.delivery import Delivery, wanted
 
-    made = Delivery(
+    delivery = Delivery(
         opts,
         wanted(opts, options.returners, options.return_config),
         cache_dir=cache_dir,
         redactor=project.redactor,
         sdb=lambda: project.sdb,
     )
-    return made if made or made.warnings else None
+    return delivery if delivery or delivery.warnings else None
 
 
 async def finish(delivery: Delivery | None, project: Project, *, stopped: bool) -> None:

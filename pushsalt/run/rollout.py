@@ -276,14 +276,14 @@ class Rollout:
                 self._reporter.run_batched(course.size)
             async with aclosing(self._batch(ids, left)) as batch:
                 async for results in batch:
-                    for result in await self._told(results):
+                    for result in await self._reported(results):
                         yield result
             if number < len(course.batches) and not self.tally.stopped and not self._stop.is_set():
                 await self._between(number)
-        for result in await self._told(self._left_out(left)):
+        for result in await self._reported(self._left_out(left)):
             yield result
 
-    async def _told(self, results: list[TargetReturn]) -> list[TargetReturn]:
+    async def _reported(self, results: list[TargetReturn]) -> list[TargetReturn]:
         """The returns, after ``tell`` and the reporter got them."""
         if self._tell is not None and results:
             await self._tell(results)
@@ -297,39 +297,39 @@ class Rollout:
         tally.batch_begins()
         window = Window(ids, course.width, course.values)
         wait = 0.0 if course.has_ends else course.wait
-        held: list[TargetReturn] = []
+        batch_results: list[TargetReturn] = []
         work = fan_out(window, self._run_one, self._stopping, may_begin=lambda: not tally.stopped, wait=wait)
         async with aclosing(work):
             async for results in work:
                 done = []
                 for result in results:
                     if self._check is not None and not result.exit_code:
-                        held.append(result)
+                        batch_results.append(result)
                         self._reporter.target_phase(result.id, "check")
                     else:
                         tally.count(result)
                         done.append(result)
                 yield done
         left += window.rest()
-        checked = await self._checked(held)
+        checked = await self._checked(batch_results)
         for result in checked:
             tally.count(result)
         yield checked
         if course.has_ends and not self._stop.is_set():
             tally.batch_ends()
 
-    async def _checked(self, held: list[TargetReturn]) -> list[TargetReturn]:
+    async def _checked(self, results: list[TargetReturn]) -> list[TargetReturn]:
         """The returns; those of targets that do not pass the batch check are failed, with the reason."""
-        if not held or self._check is None:
-            return held
-        wrong = await self._or_stopped(self._check.failures([result.id for result in held]))
+        if not results or self._check is None:
+            return results
+        wrong = await self._or_stopped(self._check.failures([result.id for result in results]))
         if wrong is None:  # the job is being stopped
-            return held
+            return results
         return [
             replace(result, exit_code=EXIT_FAILED, retcode=result.retcode or 1, check=wrong[result.id])
             if result.id in wrong
             else result
-            for result in held
+            for result in results
         ]
 
     async def _between(self, number: int) -> None:

@@ -175,10 +175,10 @@ class Secrets:
                 values[name] = _checked(target, name, value, new)
         if not values:
             return target
-        made = replace(target, **values)
-        self._project.hide(made)
-        self._filled[target.key] = target, made
-        return made
+        filled = replace(target, **values)
+        self._project.hide(filled)
+        self._filled[target.key] = target, filled
+        return filled
 
     def _giving(self, target: Target, name: str) -> Callable[[str], Any]:
         def give(deferred: str) -> Any:

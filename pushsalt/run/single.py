@@ -89,25 +89,25 @@ class _Run:
 
     async def go(self) -> TargetReturn:
         """The return of the target. Raises the error if there is none."""
-        work, said = self._work, False
+        work, in_return = self._work, False
         try:
             value, retcode = await self._within_time()
             if work.mined[0]:
                 await work.keep_mine()
         except FunctionError:
-            said = True
+            in_return = True
             raise
         except LeftError:
             raise
         except asyncio.CancelledError:
             raise self._interrupted() from None
         except TargetError as exc:
-            said = exc.kind == "excess"
-            if not said and work.how_far() not in exc.message:
+            in_return = exc.kind == "excess"
+            if not in_return and work.how_far() not in exc.message:
                 raise TargetError(exc.kind, exc.message + work.how_far(), exc.hint) from exc
             raise
         finally:
-            work.settle(said=said)
+            work.settle(in_return=in_return)
         return self._returned(value, retcode)
 
     def _returned(self, value: Any, retcode: int) -> TargetReturn:

@@ -58,21 +58,21 @@ async def _boot(work: Work, began: float) -> tuple[str, bool]:
 
     connection = await work.connect_again()
     try:
-        found = await asyncio.wait_for(raw.run(work.target, connection, _LOOK), ATTEMPT)
+        result = await asyncio.wait_for(raw.run(work.target, connection, _LOOK), ATTEMPT)
     except asyncio.TimeoutError:
         raise TargetError("connect_timeout", "a command got no answer", "look at the machine") from None
-    lines = found["stdout"].split("\n")
+    lines = result["stdout"].split("\n")
     try:
         ticks = int(lines[2].rpartition(")")[2].split()[19])
         age = float(lines[1].split()[0]) - ticks / _TICKS
     except (IndexError, ValueError):  # not Linux
-        return found["stdout"], False
+        return result["stdout"], False
     return lines[0], age < time.monotonic() - began + _MARGIN
 
 
 def _too_long(id: str, seconds: float, trouble: TargetError | None) -> TargetError:
     if trouble is not None:
-        said = trouble.message.removeprefix(f"{id}: ")
-        return TargetError(trouble.kind, f"{id}: not reachable after {seconds:g} s: {said}", trouble.hint)
+        reason = trouble.message.removeprefix(f"{id}: ")
+        return TargetError(trouble.kind, f"{id}: not reachable after {seconds:g} s: {reason}", trouble.hint)
     message = f"{id}: it was not restarted within {seconds:g} s"
     return TargetError("timeout", message, "see whether the restart was asked for, or raise --timeout")

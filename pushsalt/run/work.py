@@ -258,10 +258,10 @@ class Work:
     def opts(self) -> dict[str, Any]:
         """The options of the target in this job; they must not be changed."""
         if self._opts is None:
-            from pushsalt.config import target_opts
-
-            said = {name: getattr(self.options, name) for name in ("saltenv", "pillarenv")}
-            self._opts = target_opts(self.project.config, self.target, test=self.options.test or None, **said)
+            options = self.options
+            self._opts = self.runner.target_options.of(
+                self.target, options.test or None, options.saltenv, options.pillarenv
+            )
         return self._opts
 
     def render(self, grains: dict[str, Any]) -> RenderedTarget:
@@ -334,8 +334,7 @@ class Work:
             later = dry or self.options.detach
             mined = [] if later else mine.with_states(self.project, self.target, mine_functions)
             message = {"k": "run", **plan.fields, **({"detail": True} if self.options.plan else {}), **self.backups()}
-            if self.runner.steps is not None:
-                message["orchestration_jid"] = self.runner.jid
+            message.update({} if self.runner.steps is None else {"orchestration_jid": self.runner.jid})
             if self.runner.done:
                 message["done"] = self.runner.done
             run = session.run(message, plan.blobs.__getitem__, [each.message() for each in mined])
@@ -384,7 +383,7 @@ class Work:
                 from pushsalt.planning.notes import clean
 
                 self.details[message["tag"]] = clean(message["detail"])
-            self.settle(said=message["ret"].get("result") is False)
+            self.settle(in_return=message["ret"].get("result") is False)
             self.reporter.chunk_done(self.name, message["tag"], message["ret"])
             if self.runner.on_state is not None:
                 self.runner.on_state(self.name, message["tag"], message["ret"])
@@ -402,7 +401,7 @@ class Work:
             if level == logging.ERROR and (self.total or self.sent) and not log.isEnabledFor(logging.INFO):
                 self._logged.append(str(text))
                 if len(self._logged) > LOGGED:
-                    self.settle(said=False)
+                    self.settle(in_return=False)
             else:
                 number = level if isinstance(level, int) else logging.WARNING
                 log.log(number, "%s", text, extra={"target": self.target.id})
@@ -429,11 +428,13 @@ class Work:
             if self._connection is not None:
                 await transport.disconnect(self._connection)
 
-    def settle(self, *, said: bool) -> None:
-        """Called when the return is known, or there will be none: log the delayed errors unless ``said``, that is, the
-        return contains them."""
-        held, self._logged = self._logged, []
-        for text in held if not said else ():
+    def settle(self, *, in_return: bool) -> None:
+        """Log the delayed errors, unless the return contains them (``in_return``).
+
+        Called when the return is known, or when there will be none.
+        """
+        texts, self._logged = self._logged, []
+        for text in texts if not in_return else ():
             log.error("%s", text, extra={"target": self.target.id})
 
     def _fired(self, name: Any, ret: dict[str, Any]) -> None:
@@ -483,14 +484,14 @@ def _options(job: Job) -> JobOptions:
 
     So templates and modules of the run have the same pillar and environment as the states.
     """
-    said: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if job.fun.startswith("state."):
         for name in ("saltenv", "pillarenv", "pillar"):
             if isinstance(job.kwargs.get(name), dict if name == "pillar" else str):
-                said[name] = job.kwargs[name]
+                options[name] = job.kwargs[name]
         if job.kwargs.get("test") is True:
-            said["test"] = True
-    return replace(job.options, **said) if said else job.options
+            options["test"] = True
+    return replace(job.options, **options) if options else job.options
 
 
 def _holder(jid: str) -> str:

@@ -33,9 +33,9 @@ def _shown(run: Run, bank: str, tgt: Any, tgt_type: str) -> dict[str, Any]:
     keys = _keys(run, "*" if tgt is None else tgt, tgt_type)
     if not keys:
         return {}
-    found = caches.show(run.client.project, bank, keys, unmask=True)
+    entries = caches.show(run.client.project, bank, keys, unmask=True)
     names = dict(zip(keys, run.client.project.names(keys), strict=True))
-    return {names[key]: entry["value"] for key, entry in found.items()}
+    return {names[key]: entry["value"] for key, entry in entries.items()}
 
 
 def grains(run: Run, tgt: Any, tgt_type: str = "glob", **kwargs: Any) -> dict[str, Any]:
@@ -76,17 +76,17 @@ def clear_mine(run: Run, tgt: Any = None, tgt_type: str = "glob") -> bool:
 def clear_mine_func(run: Run, tgt: Any = None, tgt_type: str = "glob", clear_mine_func_flag: str | None = None) -> bool:
     """Remove one value of the mine."""
     bank = run.client.project.mine
-    found = False
+    removed = False
     for key in _keys(run, "*" if tgt is None else tgt, tgt_type):
         if clear_mine_func_flag is not None and clear_mine_func_flag in (bank.get(key) or {}):
-            found = bank.update(key, {}, without=[clear_mine_func_flag]) or found
-    return found
+            removed = bank.update(key, {}, without=[clear_mine_func_flag]) or removed
+    return removed
 
 
 def clear_all(run: Run, tgt: Any = None, tgt_type: str = "glob") -> bool:
     """Remove grains, pillar and values of the mine."""
-    found = [_clear(run, bank, tgt, tgt_type) for bank in ("grains", "pillar", "mine")]
-    return any(found)
+    cleared = [_clear(run, bank, tgt, tgt_type) for bank in ("grains", "pillar", "mine")]
+    return any(cleared)
 
 
 def clear_git_lock(run: Run, role: str, remote: Any = None, **kwargs: Any) -> str:
@@ -131,12 +131,12 @@ def _of_bank(store: Bank, bank: Any) -> Iterator[tuple[str, str, str]]:
     """Name, bank and key of each entry of a bank and of the banks below it."""
     wanted = _path(bank)
     for name, _, _ in store.entries():
-        found, key = json.loads(name)
-        if not wanted or found == wanted or found.startswith(f"{wanted}/"):
-            yield name, found, key
+        stored, key = json.loads(name)
+        if not wanted or stored == wanted or stored.startswith(f"{wanted}/"):
+            yield name, stored, key
 
 
-def _own(bank: Any) -> None:
+def _check_bank(bank: Any) -> None:
     """Raises FunctionError for a bank that holds data of targets."""
     if _path(bank) in _OF_TARGETS:
         hint = "`pushsalt cache clear` and cache.clear_* remove entries; runs on targets make them"
@@ -145,7 +145,7 @@ def _own(bank: Any) -> None:
 
 def store(run: Run, bank: str, key: str, data: Any, cachedir: Any = None) -> None:
     """Keep data under a key of a bank; banks are paths: ``app/releases``."""
-    _own(bank)
+    _check_bank(bank)
     run.client.redactor().add_pillar(data if isinstance(data, dict) else {})
     if not _store(run).put(_name(bank, key), data):
         path = run.client.project.config.cache_dir / "store"
@@ -157,18 +157,18 @@ def fetch(run: Run, bank: str, key: str, cachedir: Any = None) -> Any:
     """The data of a key; an empty mapping if there is none. ``grains``, ``pillar`` and ``mine``: those of an id."""
     if _path(bank) in _OF_TARGETS:
         return _shown(run, _path(bank), [str(key)], "list").get(str(key), {})
-    found = _store(run).get(_name(bank, key))
-    return {} if found is None else found
+    value = _store(run).get(_name(bank, key))
+    return {} if value is None else value
 
 
 def list_(run: Run, bank: str, cachedir: Any = None) -> list[str]:
     """The keys of a bank, and the names of the banks in it."""
     if _path(bank) in _OF_TARGETS:
         return sorted(_shown(run, _path(bank), "*", "glob"))
-    found, start = set(), _path(bank)
+    names, start = set(), _path(bank)
     for _, inner, key in _of_bank(_store(run), bank):
-        found.add(key if inner == start else inner[len(start) :].strip("/").split("/")[0])
-    return sorted(found)
+        names.add(key if inner == start else inner[len(start) :].strip("/").split("/")[0])
+    return sorted(names)
 
 
 def contains(run: Run, bank: str, key: str | None = None, cachedir: Any = None) -> bool:
@@ -193,7 +193,7 @@ def updated(run: Run, bank: str, key: str, cachedir: Any = None) -> int | None:
 
 def flush(run: Run, bank: str, key: str | None = None, cachedir: Any = None) -> bool:
     """Remove a key of a bank; without a key the bank with all that is in it."""
-    _own(bank)
+    _check_bank(bank)
     kept = _store(run)
     if key is not None:
         return kept.delete(_name(bank, key))

@@ -16,14 +16,14 @@ def runner(run: Run) -> dict[str, str]:
     """Runner functions, users' own too, with their descriptions."""
     opts = run.client.project.config.opts
     folders = plugins.folders("runners", opts)
-    found: dict[str, str] = {}
+    docs: dict[str, str] = {}
     for module in sorted(plugins.names("runners", folders)):
         loaded = plugins.load("runners", module, folders, {"__opts__": dict(opts), "__salt__": {}, "__context__": {}})
         public = getattr(loaded, "__func_alias__", {})
         for name, function in inspect.getmembers(loaded, inspect.isfunction):
             if not name.startswith("_") and function.__module__ == loaded.__name__:
-                found[f"{module}.{public.get(name, name)}"] = inspect.getdoc(function) or ""
-    return found
+                docs[f"{module}.{public.get(name, name)}"] = inspect.getdoc(function) or ""
+    return docs
 
 
 def execution(run: Run) -> Any:

@@ -15,8 +15,8 @@ def query(run: Run, url: str, output: bool = True, **kwargs: Any) -> Any:
     """What ``http.query`` of an execution module returns for this URL; without ``output`` None."""
     if not isinstance(output, bool):
         raise FunctionError("exception", "Output must be a Boolean", "", "SaltException")
-    found = cmd(run, "http.query", url, **kwargs)
-    return found if output else None
+    response = cmd(run, "http.query", url, **kwargs)
+    return response if output else None
 
 
 def update_ca_bundle(run: Run, target: Any = None, source: Any = None, merge_files: Any = None) -> Any:

@@ -22,15 +22,15 @@ def master(run: Run) -> list[Any]:
 
 def active(run: Run, display_progress: bool = False) -> dict[str, Any]:
     """The jobs that run now: their targets without a return (``Running``), and those with one (``Returned``)."""
-    found = {}
+    jobs = {}
     for each in run.client.jobs.list():
         if each.state != "running":
             continue
         job = run.client.jobs.get(each.jid)
         returned = dict.fromkeys(run.client.jobs.returned_ids(job))
         running = [{id: None} for id in job.ids if id not in returned]
-        found[job.jid] = {**_instance(job), "Running": running, "Returned": list(returned)}
-    return found
+        jobs[job.jid] = {**_instance(job), "Running": running, "Returned": list(returned)}
+    return jobs
 
 
 def lookup_jid(
@@ -46,11 +46,11 @@ def lookup_jid(
     if job is None:
         return {}
     returns = run.client.jobs.returns(job)
-    found: dict[str, Any] = {id: ret.ret for id, ret in returns.items()} if returned else {}
+    values: dict[str, Any] = {id: ret.ret for id, ret in returns.items()} if returned else {}
     if missing:
-        found.update((id, "Minion did not return") for id in job.ids if id not in returns)
+        values.update((id, "Minion did not return") for id in job.ids if id not in returns)
     is_states = any(ret.shape == "states" for ret in returns.values())
-    return {"outputter": "highstate", "data": found} if is_states else found
+    return {"outputter": "highstate", "data": values} if is_states else values
 
 
 def list_job(run: Run, jid: Any, ext_source: Any = None, display_progress: bool = False) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def list_jobs(
 ) -> dict[str, Any]:
     """jid -> job, without returns. The searches are globs, or several with commas."""
     first, last = _moment("start_time", start_time), _moment("end_time", end_time)
-    found = {}
+    jobs = {}
     for job in run.client.jobs.list(since=first):
         if search_function and not _matches(job.fun, search_function):
             continue
@@ -102,9 +102,9 @@ def list_jobs(
         if search_metadata and not _has(job, search_metadata):
             continue
         if last is None or job.start <= last:
-            found[job.jid] = _instance(job)
-    found = dict(sorted(found.items()))
-    return {"outputter": outputter, "data": found} if outputter else found
+            jobs[job.jid] = _instance(job)
+    jobs = dict(sorted(jobs.items()))
+    return {"outputter": outputter, "data": jobs} if outputter else jobs
 
 
 def list_jobs_filter(
@@ -117,8 +117,8 @@ def list_jobs_filter(
 ) -> dict[str, Any]:
     """The newest so many jobs."""
     every = list_jobs(run)
-    found = {jid: every[jid] for jid in sorted(every)[-int(count) :]} if int(count) > 0 else {}
-    return {"outputter": outputter, "data": found} if outputter else found
+    jobs = {jid: every[jid] for jid in sorted(every)[-int(count) :]} if int(count) > 0 else {}
+    return {"outputter": outputter, "data": jobs} if outputter else jobs
 
 
 def last_run(
@@ -131,8 +131,8 @@ def last_run(
     display_progress: bool = False,
 ) -> Any:
     """The newest job, of a function or target; False if there is none."""
-    found = list_jobs(run, search_metadata=metadata, search_function=function, search_target=target)
-    return print_job(run, max(found)) if found else False
+    jobs = list_jobs(run, search_metadata=metadata, search_function=function, search_target=target)
+    return print_job(run, max(jobs)) if jobs else False
 
 
 def _job(run: Run, jid: Any) -> KeptJob | None:

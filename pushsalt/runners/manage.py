@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from pushsalt.orchestrate.runnercalls import Run
 
 
-def _asked(run: Run, tgt: str, tgt_type: str, fun: str = "test.ping") -> dict[str, TargetReturn]:
+def _returns(run: Run, tgt: str, tgt_type: str, fun: str = "test.ping") -> dict[str, TargetReturn]:
     options = rollouts.options(run.options, {})
-    found: dict[str, TargetReturn] = run.wait(run.client.run_async(Selection(tgt, tgt_type), fun, [], {}, options))
-    return found
+    returns: dict[str, TargetReturn] = run.wait(run.client.run_async(Selection(tgt, tgt_type), fun, [], {}, options))
+    return returns
 
 
 def status(
     run: Run, tgt: str = "*", tgt_type: str = "glob", timeout: Any = None, **kwargs: Any
 ) -> dict[str, list[str]]:
     """``up`` and ``down``: ids that answer, and those that do not."""
-    found = _asked(run, tgt, tgt_type)
-    down = sorted(id for id, result in found.items() if result.exit_code == EXIT_NO_ANSWER)
-    return {"up": sorted(set(found) - set(down)), "down": down}
+    returns = _returns(run, tgt, tgt_type)
+    down = sorted(id for id, result in returns.items() if result.exit_code == EXIT_NO_ANSWER)
+    return {"up": sorted(set(returns) - set(down)), "down": down}
 
 
 def up(run: Run, tgt: str = "*", tgt_type: str = "glob", timeout: Any = None, **kwargs: Any) -> list[str]:
@@ -61,9 +61,9 @@ def _of(ids: list[str], subset: Any) -> list[str]:
 
 def versions(run: Run, **kwargs: Any) -> dict[str, Any]:
     """The ids that answer, by the version of Salt's interface that they run (``grains['saltversion']``)."""
-    found = _asked(run, "*", "glob", "test.version")
+    returns = _returns(run, "*", "glob", "test.version")
     by_version: dict[str, Any] = {}
-    for id, result in sorted(found.items()):
+    for id, result in sorted(returns.items()):
         key = "Minion offline" if result.exit_code == EXIT_NO_ANSWER else str(result.ret)
         by_version.setdefault(key, []).append(id)
     return by_version

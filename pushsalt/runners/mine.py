@@ -16,13 +16,13 @@ def get(run: Run, tgt: Any, fun: Any, tgt_type: str = "glob") -> dict[str, Any]:
     """id -> value of a mine function; of several functions, function -> id -> value. The controller may read all."""
     names = [str(name) for name in fun] if isinstance(fun, list) else [name.strip() for name in str(fun).split(",")]
     kept = cache.mine(run, tgt, tgt_type)
-    found: dict[str, Any] = {}
+    by_function: dict[str, Any] = {}
     for name in names:
         of = {id: unwrap(values[name])[0] for id, values in kept.items() if name in values}
         if of:
-            found[name] = of
+            by_function[name] = of
     several = isinstance(fun, list) or len(set(names)) > 1
-    return found if several else found.get(names[0], {})
+    return by_function if several else by_function.get(names[0], {})
 
 
 def update(

@@ -35,36 +35,36 @@ def find(run: Run, addr: Any, best: bool = True, display: Any = None) -> dict[st
     """
     if not addr:
         return {}
-    known = _Known(run)
-    found: dict[str, Any] = {key: [] for key in _EMPTY}
+    networks = _Network(run)
+    matches: dict[str, Any] = {key: [] for key in _EMPTY}
     if isinstance(addr, int):
-        return {**found, "mac": known.macs(vlan=addr)}
+        return {**matches, "mac": networks.macs(vlan=addr)}
     text = str(addr)
     mac, network = _mac(text), _network(text)
     if mac:
-        found["int_descr"], found["arp_mac"] = known.macs(mac=mac), known.arps(mac=mac)
-        found["lldp_mac"] = known.lldps(chassis=mac)
-        rows = [row for row in known.rows() if row["mac"] == mac]
+        matches["int_descr"], matches["arp_mac"] = networks.macs(mac=mac), networks.arps(mac=mac)
+        matches["lldp_mac"] = networks.lldps(chassis=mac)
+        rows = [row for row in networks.rows() if row["mac"] == mac]
     elif network:
-        found["int_net"] = known.interfaces(network, best=best)
+        matches["int_net"] = networks.interfaces(network, best=best)
         rows = []
         if network.prefixlen == network.max_prefixlen:
-            found["arp_ip"] = known.arps(ip=text)
+            matches["arp_ip"] = networks.arps(ip=text)
             address = str(network.network_address)
-            rows = [row for row in known.rows() if address in [each.partition("/")[0] for each in row["ips"]]]
+            rows = [row for row in networks.rows() if address in [each.partition("/")[0] for each in row["ips"]]]
     else:
-        found["int_descr"] = [row for row in known.rows() if text.lower() in row["interface_description"].lower()]
+        matches["int_descr"] = [row for row in networks.rows() if text.lower() in row["interface_description"].lower()]
         for key, name in (("name", "interface"), ("device", "device")):
-            found[f"int_{key}"] = [row for row in known.rows() if row[name] == text]
-        found["lldp_descr"], found["lldp_int"] = known.lldps(pattern=text), known.lldps(interface=text)
-        found["lldp_device"] = known.lldps(device=text)
-        found["mac_device"], found["mac_int"] = known.macs(device=text), known.macs(interface=text)
-        found["arp_device"], found["arp_int"] = known.arps(device=text), known.arps(interface=text)
-        return found
+            matches[f"int_{key}"] = [row for row in networks.rows() if row[name] == text]
+        matches["lldp_descr"], matches["lldp_int"] = networks.lldps(pattern=text), networks.lldps(interface=text)
+        matches["lldp_device"] = networks.lldps(device=text)
+        matches["mac_device"], matches["mac_int"] = networks.macs(device=text), networks.macs(interface=text)
+        matches["arp_device"], matches["arp_int"] = networks.arps(device=text), networks.arps(interface=text)
+        return matches
     if rows:
-        found["int_mac" if mac else "int_ip"] = rows[:1]
-        found["lldp_device_int"] = known.lldps(rows[0]["device"], rows[0]["interface"])
-    return found
+        matches["int_mac" if mac else "int_ip"] = rows[:1]
+        matches["lldp_device_int"] = networks.lldps(rows[0]["device"], rows[0]["interface"])
+    return matches
 
 
 def multi_find(run: Run, *patterns: Any, **kwargs: Any) -> dict[str, Any]:
@@ -83,9 +83,9 @@ def interfaces(
     display: Any = None,
 ) -> list[Row]:
     """Interfaces: of a device, of a name, with a text in their description, or with an address of a network."""
-    known = _Known(run)
+    networks = _Network(run)
     network = _network(ipnet) if ipnet else None
-    rows = known.interfaces(network, best=best) if network else known.rows()
+    rows = networks.interfaces(network, best=best) if network else networks.rows()
     rows = [row for row in rows if device in (None, row["device"]) and interface in (None, row["interface"])]
     return [row for row in rows if not pattern or pattern.lower() in row["interface_description"].lower()]
 
@@ -99,7 +99,7 @@ def findarp(
     display: Any = None,
 ) -> list[Row]:
     """Entries of ARP tables."""
-    return _Known(run).arps(device, interface, _mac(mac or ""), ip)
+    return _Network(run).arps(device, interface, _mac(mac or ""), ip)
 
 
 def findmac(
@@ -111,7 +111,7 @@ def findmac(
     display: Any = None,
 ) -> list[Row]:
     """Entries of tables of MAC addresses."""
-    return _Known(run).macs(device, _mac(mac or ""), interface, vlan)
+    return _Network(run).macs(device, _mac(mac or ""), interface, vlan)
 
 
 def lldp(
@@ -124,10 +124,10 @@ def lldp(
     display: Any = None,
 ) -> list[Row]:
     """Neighbours by LLDP."""
-    return _Known(run).lldps(device, interface, pattern, _mac(chassis or ""))
+    return _Network(run).lldps(device, interface, pattern, _mac(chassis or ""))
 
 
-class _Known:
+class _Network:
     """What the mine and the grains say. Rows have Salt's keys."""
 
     def __init__(self, run: Run) -> None:
@@ -141,37 +141,37 @@ class _Known:
     def _mine(self, name: str) -> dict[str, Any]:
         """id -> ``out`` of a mine function that succeeded there."""
         if name not in self._tables:
-            found = mines.get(self._run, self._tgt, name, self._tgt_type)
-            good = {id: value for id, value in found.items() if isinstance(value, dict) and value.get("result")}
+            values = mines.get(self._run, self._tgt, name, self._tgt_type)
+            good = {id: value for id, value in values.items() if isinstance(value, dict) and value.get("result")}
             self._tables[name] = {id: value.get("out") or {} for id, value in good.items()}
         return self._tables[name]
 
     def rows(self) -> list[Row]:
         """All interfaces."""
-        found = []
+        rows = []
         named = self._mine("net.interfaces")
         for id, ports in named.items():
             addresses = self._mine("net.ipaddrs").get(id, {})
             for name, about in ports.items():
                 ips = [each for port, of in addresses.items() if port.split(".")[0] == name for each in _ips(of)]
-                found.append(_row(id, name, about, ips))
+                rows.append(_row(id, name, about, ips))
         grains = cache.grains(self._run, self._tgt, self._tgt_type)
-        for id, known in grains.items():
-            macs, of = known.get("hwaddr_interfaces") or {}, known.get("ip_interfaces") or {}
+        for id, values in grains.items():
+            macs, of = values.get("hwaddr_interfaces") or {}, values.get("ip_interfaces") or {}
             for name in {**macs, **of} if id not in named else ():
-                found.append(_row(id, str(name), {"mac_address": macs.get(name)}, list(map(_one, of.get(name) or ()))))
-        return found
+                rows.append(_row(id, str(name), {"mac_address": macs.get(name)}, list(map(_one, of.get(name) or ()))))
+        return rows
 
     def interfaces(self, network: Network, *, best: bool) -> list[Row]:
         """The interfaces with an address within the network, or whose own network contains it."""
-        found = []
+        rows = []
         for row in self.rows():
             near = [each for each in map(_network, row["ips"]) if each is not None and _overlap(each, network)]
             if near and row["interface"] not in self._ignored:
-                found.append((max(each.prefixlen for each in near), row))
-        if best and found:
-            return [max(found, key=lambda each: each[0])[1]]
-        return [row for _, row in found]
+                rows.append((max(each.prefixlen for each in near), row))
+        if best and rows:
+            return [max(rows, key=lambda each: each[0])[1]]
+        return [row for _, row in rows]
 
     def _entries(self, name: str, device: str | None, meant: Callable[[Row], bool]) -> Iterator[tuple[str, Row]]:
         for id, entries in self._mine(name).items():
@@ -188,11 +188,11 @@ class _Known:
             of_ip = bool(ip) and _network(str(entry.get("ip", ""))) == _network(str(ip))
             return of_mac or of_port or of_ip
 
-        found = []
+        rows = []
         for id, entry in self._entries("net.arp", device, meant):
             about = {key: entry.get(key) for key in ("interface", "ip", "age")}
-            found.append({"device": id, **about, "mac": _mac(str(entry.get("mac", "")))})
-        return found
+            rows.append({"device": id, **about, "mac": _mac(str(entry.get("mac", "")))})
+        return rows
 
     def macs(
         self, device: str | None = None, mac: str = "", interface: str | None = None, vlan: Any = None
@@ -202,18 +202,18 @@ class _Known:
             of_port = bool(interface) and str(interface) in str(entry.get("interface", ""))
             return of_mac or of_port or (bool(vlan) and str(entry.get("vlan", "")) == str(vlan))
 
-        found = []
+        rows = []
         for id, entry in self._entries("net.mac", device, meant):
             names = ("interface", "vlan", "static", "active", "moves", "last_move")
-            found.append(
+            rows.append(
                 {"device": id, **{key: entry.get(key) for key in names}, "mac": _mac(str(entry.get("mac", "")))}
             )
-        return found
+        return rows
 
     def lldps(
         self, device: str | None = None, interface: str | None = None, pattern: str | None = None, chassis: str = ""
     ) -> list[Row]:
-        found = []
+        rows = []
         for id, ports in self._mine("net.lldp").items():
             for port, entries in ports.items() if device in (None, id) else ():
                 for entry in entries if interface in (None, port) else ():
@@ -222,8 +222,8 @@ class _Known:
                     if pattern and not any(pattern.lower() in str(text).lower() for text in texts):
                         continue
                     if not chassis or row["remote_chassis_id"] == chassis:
-                        found.append(row)
-        return found
+                        rows.append(row)
+        return rows
 
 
 def _row(id: str, name: str, about: Row, ips: list[str]) -> Row:
@@ -248,11 +248,11 @@ def _neighbour(id: str, port: str, entry: Row) -> Row:
 
 def _ips(of: Any) -> list[str]:
     """The addresses of an interface with their prefix lengths, in the shape of NAPALM."""
-    found: list[str] = []
+    addresses: list[str] = []
     for family in ("ipv4", "ipv6"):
         for address, about in (of.get(family) or {}).items():
-            found.append(f"{address}/{about.get('prefix_length', '32')}")
-    return found
+            addresses.append(f"{address}/{about.get('prefix_length', '32')}")
+    return addresses
 
 
 def _one(address: Any) -> str:

@@ -22,8 +22,8 @@ def show_pillar(run: Run, minion: str = "*", **kwargs: Any) -> Any:
     given: dict[str, Any] = {name: kwargs[name] for name in ("saltenv", "pillarenv") if name in kwargs}
     if minion == "*":
         return cmd(run, "pillar.items", unmask=True, **given)
-    found = execute(run, minion, "pillar.items", kwarg={"unmask": True, **given}, tgt_type="list")
-    return found.get(minion, {})
+    pillar = execute(run, minion, "pillar.items", kwarg={"unmask": True, **given}, tgt_type="list")
+    return pillar.get(minion, {})
 
 
 def show_top(run: Run, minion: str | None = None, saltenv: str = "base") -> Any:

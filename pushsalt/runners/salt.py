@@ -41,5 +41,5 @@ def execute(
     selection = rollouts.selection(tgt, tgt_type, kwargs.get("subset"))
     options = rollouts.options(run.options, kwargs)
     args = list(arg) if isinstance(arg, list | tuple) else [arg]
-    found = run.wait(run.client.run_async(selection, fun, args, dict(kwarg or {}), options))
-    return {id: result.ret for id, result in found.items()}
+    returns = run.wait(run.client.run_async(selection, fun, args, dict(kwarg or {}), options))
+    return {id: result.ret for id, result in returns.items()}

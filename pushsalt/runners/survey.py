@@ -20,10 +20,10 @@ def hash(run: Run, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
     tgt_type = kwargs.pop("tgt_type", "compound")
     tgt, fun, *rest = args
     kwarg = {key: value for key, value in kwargs.items() if not key.startswith("_")}
-    found = execute(run, tgt, fun, rest, tgt_type=tgt_type if tgt_type == "pcre" else "compound", kwarg=kwarg)
+    results = execute(run, tgt, fun, rest, tgt_type=tgt_type if tgt_type == "pcre" else "compound", kwarg=kwarg)
     pools: dict[str, list[str]] = {}
-    for id in sorted(found):
-        pools.setdefault(str(found[id]), []).append(id)
+    for id in sorted(results):
+        pools.setdefault(str(results[id]), []).append(id)
     rows: list[dict[str, Any]] = [{"result": text, "pool": pool} for text, pool in pools.items()]
     return sorted(rows, key=lambda row: len(row["pool"]), reverse=direction)
 

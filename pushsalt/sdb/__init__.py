@@ -92,7 +92,7 @@ def seconds(profile: Mapping[str, Any]) -> float:
     """The profile's ``timeout``. Raises Trouble for anything but a number."""
     given = profile.get("timeout", TIMEOUT)
     try:
-        found = float(given)
+        number = float(given)
     except (TypeError, ValueError):
         raise Trouble(f"`timeout` must be a number of seconds, not {given!r}", "correct the profile") from None
-    return min(max(found, 0.1), 600.0)
+    return min(max(number, 0.1), 600.0)

@@ -112,8 +112,8 @@ def _once(
     body: bytes | None,
     limit: float,
 ) -> tuple[int, bytes, str]:
-    asked = urllib.request.Request(url, data=body, headers=headers, method=method)  # noqa: S310 - `checked`
-    with opener.open(asked, timeout=limit) as answer:
+    request = urllib.request.Request(url, data=body, headers=headers, method=method)  # noqa: S310 - `checked`
+    with opener.open(request, timeout=limit) as answer:
         data = answer.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             text = f"{without_password(url)} answers with more than {MAX_BYTES // 1024} KiB"

@@ -72,8 +72,8 @@ class Sdb:
 
     def has(self, name: str) -> bool:
         """Whether the configuration has this profile."""
-        found = self._opts.get(name)
-        return isinstance(found, Mapping) and isinstance(found.get("driver"), str)
+        profile = self._opts.get(name)
+        return isinstance(profile, Mapping) and isinstance(profile.get("driver"), str)
 
     # Salt's functions ------------------------------------------------------------------------------------------------
 
@@ -109,12 +109,12 @@ class Sdb:
         if missing is not None:
             return uri if is_uri(uri) else False
         with self._lock(split(uri)[0]):
-            found = self.get(uri)
-            if found is not None:
-                return found
-            made = "".join(secrets.choice(chars) for _ in range(length))
-            self.set(uri, made)
-            return made
+            value = self.get(uri)
+            if value is not None:
+                return value
+            secret = "".join(secrets.choice(chars) for _ in range(length))
+            self.set(uri, secret)
+            return secret
 
     # URIs of configuration and inventory ------------------------------------------------------------------------------
 
@@ -123,14 +123,14 @@ class Sdb:
         missing = self._missing(uri)
         if missing is not None:
             profile = split(uri)[0]
-            there = [name for name in self._opts if self.has(name)]
-            near = nearest(profile, there, n=3)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"profiles are: {', '.join(there) or 'none'}"
+            names = [name for name in self._opts if self.has(name)]
+            near = nearest(profile, names, n=3)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"profiles are: {', '.join(names) or 'none'}"
             raise _unavailable(f"{uri}: the configuration has no sdb profile {profile!r}", hint)
-        found = copy.deepcopy(self._value(uri))
-        if found is None:
+        value = copy.deepcopy(self._value(uri))
+        if value is None:
             raise _unavailable(f"{uri}: there is no value", "set the value in the store, or correct the URI")
-        return found
+        return value
 
     def resolve(self, value: Any) -> Any:
         """``value`` with the values in place of all URIs in it. Raises TargetError."""
@@ -159,13 +159,13 @@ class Sdb:
             elif uri in self._kept:
                 return kept
             try:
-                found = self._ask(uri, name, profile, "get", key)
+                value = self._ask(uri, name, profile, "get", key)
             except TargetError as exc:
                 self._kept[uri] = _Failed(exc.message, exc.hint)
                 raise
-            self._hide(found)
-            self._kept[uri] = found
-            return found
+            self._hide(value)
+            self._kept[uri] = value
+            return value
 
     def _changed(self, uri: str, function: str, *values: Any) -> Any:
         name, key = split(uri)
@@ -201,17 +201,17 @@ class Sdb:
     def _function(self, uri: str, driver: str, function: str) -> Callable[..., Any]:
         module = self._driver(uri, driver)
         aliases = {public: name for name, public in getattr(module, "__func_alias__", {}).items()}
-        found = getattr(module, aliases.get(function, function), None)
-        if not callable(found):
+        attribute = getattr(module, aliases.get(function, function), None)
+        if not callable(attribute):
             text = f"{uri}: the driver {driver} has no `{function}`"
             raise FunctionError("exception", text, "change the value in the store itself", "CommandExecutionError")
-        call: Callable[..., Any] = found
+        call: Callable[..., Any] = attribute
         return call
 
     def _driver(self, uri: str, name: str) -> ModuleType:
-        found = self._drivers.get(name)
-        if found is not None:
-            return found
+        driver = self._drivers.get(name)
+        if driver is not None:
+            return driver
         dunders = {
             "__opts__": self._outside.opts,
             "__salt__": self._outside.salt,
@@ -221,34 +221,34 @@ class Sdb:
             "__context__": self._context,
         }
         try:
-            found = plugins.load_virtual("sdb", name, self._folders, dunders)
-            if found is None:  # list the available ones, without files whose ``__virtual__`` returns false
+            driver = plugins.load_virtual("sdb", name, self._folders, dunders)
+            if driver is None:  # list the available ones, without files whose ``__virtual__`` returns false
                 own = any(plugins.own_files(name, self._folders))
-                found = plugins.load("sdb", name, () if own else self._folders)
+                driver = plugins.load("sdb", name, () if own else self._folders)
         except ConfigError as exc:
             raise _unavailable(f"{uri}: {exc}", exc.hint) from None
-        self._drivers[name] = found
-        return found
+        self._drivers[name] = driver
+        return driver
 
     def _profile(self, name: str) -> dict[str, Any]:
         """The options of a profile, which may be URIs of other profiles themselves."""
-        found = self._profiles.get(name)
-        if found is None:
-            found = dict(self._opts[name])
-            driver = found["driver"]
+        profile = self._profiles.get(name)
+        if profile is None:
+            profile = dict(self._opts[name])
+            driver = profile["driver"]
             if driver == "vault" and isinstance(self._opts.get("vault"), Mapping):
-                found = {**found, "vault": self._opts["vault"]}
+                profile = {**profile, "vault": self._opts["vault"]}
             under_way: list[str] = self._mine.__dict__.setdefault("under_way", [])
             if name in under_way:
                 circle = " -> ".join([*under_way[under_way.index(name) :], name])
                 raise _unavailable(f"the sdb profiles need each other: {circle}", "one of them must do without URIs")
             under_way.append(name)
             try:
-                found = self.resolve(found)
+                profile = self.resolve(profile)
             finally:
                 under_way.pop()
-            self._profiles[name] = found
-        return found
+            self._profiles[name] = profile
+        return profile
 
     def _lock(self, name: str) -> threading.RLock:
         with self._guard:

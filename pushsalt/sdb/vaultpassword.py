@@ -28,24 +28,24 @@ log = logging.getLogger(__name__)
 
 def sources(opts: Mapping[str, Any], env: Mapping[str, str]) -> list[tuple[str, Path]]:
     """(label, file) of each configured password."""
-    found: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     for entry in env.get("ANSIBLE_VAULT_IDENTITY_LIST", "").split(","):
         label, at, file = entry.strip().partition("@")
-        found.append((label, file) if at else ("", label))
-    found += [("", env.get("ANSIBLE_VAULT_PASSWORD_FILE", "")), ("", str(opts["ansible_vault_password_file"]))]
-    return [(label, absolute(Path(), file)) for label, file in found if file and file not in _ASKED]
+        pairs.append((label, file) if at else ("", label))
+    pairs += [("", env.get("ANSIBLE_VAULT_PASSWORD_FILE", "")), ("", str(opts["ansible_vault_password_file"]))]
+    return [(label, absolute(Path(), file)) for label, file in pairs if file and file not in _ASKED]
 
 
 def identity(opts: Mapping[str, Any], env: Mapping[str, str]) -> list[tuple[str, str, int, int]]:
     """A key that identifies the passwords without containing them."""
-    told = []
+    parts = []
     for label, path in sources(opts, env):
         try:
             status = path.stat()
         except OSError:  # reported when it is read
             continue
-        told.append((label, str(path), status.st_mtime_ns, status.st_size))
-    return told
+        parts.append((label, str(path), status.st_mtime_ns, status.st_size))
+    return parts
 
 
 def passwords(opts: Mapping[str, Any], env: Mapping[str, str]) -> list[Password]:
@@ -53,18 +53,18 @@ def passwords(opts: Mapping[str, Any], env: Mapping[str, str]) -> list[Password]
 
     Raises InventoryError if none can be read, because a file is unreadable or a program fails.
     """
-    found: list[Password] = []
+    passwords: list[Password] = []
     wrong: list[InventoryError] = []
     for label, path in sources(opts, env):
         try:
-            found.append((label, _password(label, path)))
+            passwords.append((label, _password(label, path)))
         except InventoryError as exc:
             wrong.append(exc)
-    if wrong and not found:
+    if wrong and not passwords:
         raise wrong[0]
     for each in wrong:
         log.warning("%s", each)
-    return found
+    return passwords
 
 
 def _password(label: str, path: Path) -> bytes:
@@ -74,8 +74,8 @@ def _password(label: str, path: Path) -> bytes:
         if os.access(path, os.X_OK):
             from pushsalt.programs import run_program, trusted_program  # few commands need it
 
-            told = ["--vault-id", label] if label and path.stem.endswith("-client") else []
-            done = run_program([str(trusted_program(path)), *told], terminal=True)
+            options = ["--vault-id", label] if label and path.stem.endswith("-client") else []
+            done = run_program([str(trusted_program(path)), *options], terminal=True)
             if done.code != 0:
                 raise InventoryError(f"{path}, which gives a vault's password, ended with {done.code}", hint=_HINT)
             password = done.out.strip(b"\r\n")

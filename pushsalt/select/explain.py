@@ -45,11 +45,11 @@ def explain(project: SelectingProject, selection: Selection, names: list[str]) -
         )
         for text, tgt_type in texts
     ]
-    asked = _keys(names, fleet)
-    among = set(asked.values())
+    keys = _keys(names, fleet)
+    among = set(keys.values())
     chosen, *left_out = [fleet.select(expression, among) for expression in expressions]
     why = {}
-    for name, key in asked.items():
+    for name, key in keys.items():
         terms = []
         for expression in expressions:
             terms += _rows(expression, key, among, fleet)
@@ -59,13 +59,13 @@ def explain(project: SelectingProject, selection: Selection, names: list[str]) -
 
 def _keys(names: list[str], fleet: Fleet) -> dict[str, str]:
     """name -> key. Raises UsageError for an unknown name."""
-    found: dict[str, str] = {}
+    by_key: dict[str, str] = {}
     for name in names:
         keys = [key_of(name)] if key_of(name) else list(fleet.exactly(name))
         if not keys:
             raise _unknown(name, fleet)
-        found.update({name if len(keys) == 1 else str(key): str(key) for key in keys})
-    return found
+        by_key.update({name if len(keys) == 1 else str(key): str(key) for key in keys})
+    return by_key
 
 
 def _unknown(name: str, fleet: Fleet) -> UsageError:
@@ -145,7 +145,7 @@ def _at(values: Mapping[str, Any], term: Term) -> tuple[str, Any]:
     parts = str(term.expr).split(term.delimiter)
     for cut in range(len(parts), 0, -1):
         path = term.delimiter.join(parts[:cut])
-        found = data.traverse_dict_and_list(values, path, values, term.delimiter)
-        if found is not values:
-            return path, found
+        value = data.traverse_dict_and_list(values, path, values, term.delimiter)
+        if value is not values:
+            return path, value
     return parts[0], None

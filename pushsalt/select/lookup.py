@@ -117,19 +117,19 @@ class Remembered:
             key = str(term.expr).split(term.delimiter)[0]
         else:
             return None
-        found = self._indexed(term, self._project.grains)
-        if found is None:
+        ids = self._indexed(term, self._project.grains)
+        if ids is None:
             return None
-        found &= self._targets.keys()
+        ids &= self._targets.keys()
         if key == "id":  # overrides an entry of an earlier version
-            found = {id for id in found if term.of({"id": id})}
-        self._overlay(term, key, found)
+            ids = {id for id in ids if term.of({"id": id})}
+        self._overlay(term, key, ids)
         if self.managed.has_any():
             resources = self._indexed(term, self._project.resource_grains)
             if resources is None:
                 resources = {key for key in self.managed.all() if term.of(self.grains(key))}
-            found |= self.managed.those(resources)
-        return found
+            ids |= self.managed.those(resources)
+        return ids
 
     def _by_pillar(self, term: Term, among: Collection[str] | None) -> set[str] | None:
         """Answer a pillar term by the encrypted image, if there are many targets."""
@@ -144,17 +144,17 @@ class Remembered:
         if view is None:
             return None
         try:
-            found = set(view.ids(_ask(view, term)))
+            ids = set(view.ids(_ask(view, term)))
         except IndexCorrupt:
             self._project.pillar_bank.forget_image()
             return None
-        found.intersection_update(keys)
+        ids.intersection_update(keys)
         path = str(term.expr).split(term.delimiter)[0]
         for id in self._targets if self._with_pillar is None else self._with_pillar:
             fixed = self._given_pillar(id)
             if fixed and id in keys and (path in fixed or path == "*" or data.scalar(path) in fixed):
-                (found.add if term.of(self.pillar(id)) else found.discard)(id)
-        return found
+                (ids.add if term.of(self.pillar(id)) else ids.discard)(id)
+        return ids
 
     def _pillar_view(self, keys: Collection[str]) -> View | None:
         bank = self._project.pillar_bank
@@ -183,7 +183,7 @@ class Remembered:
                 self._views[name] = bank.damaged(exc)
         return None
 
-    def _overlay(self, term: Term, key: str, found: set[str]) -> None:
+    def _overlay(self, term: Term, key: str, ids: set[str]) -> None:
         """Correct the index's answer for ids whose grain the inventory sets."""
         number = data.scalar(key)
         results: dict[str, bool] = {}
@@ -199,7 +199,7 @@ class Remembered:
                 if text not in results:
                     results[text] = term.of({key: value})
                 holds = results[text]
-            (found.add if holds else found.discard)(id)
+            (ids.add if holds else ids.discard)(id)
 
     # missing data -----------------------------------------------------------------------------------------------------
 

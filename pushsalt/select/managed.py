@@ -50,27 +50,27 @@ class InventoryResources:
 
     def all(self) -> Mapping[str, str]:
         if self._all is None:
-            self._all = self._sound(self._managed.all(self._targets))
+            self._all = self._without_targets(self._managed.all(self._targets))
             # resources that were found earlier are kept, even if they were removed meanwhile
             self._managers = {**self._managers, **self._all} if self._managers else dict[str, str | None](self._all)
         return self._all
 
     def of_type(self, type: str) -> Collection[str]:
-        found = self._sound(self._managed.of_type(type, self._targets))
-        self._managers.update(found)
-        self._relied_on.update(found.values())
-        return found.keys()
+        resources = self._without_targets(self._managed.of_type(type, self._targets))
+        self._managers.update(resources)
+        self._relied_on.update(resources.values())
+        return resources.keys()
 
     def of_manager(self, manager: str) -> Collection[str]:
         if manager not in self._targets:
             return ()
-        found = self._sound(dict.fromkeys(self._managed.managed_by(manager), manager))
-        self._managers.update(found)
-        return found.keys()
+        resources = self._without_targets(dict.fromkeys(self._managed.managed_by(manager), manager))
+        self._managers.update(resources)
+        return resources.keys()
 
     def called(self, id: str) -> Collection[str]:
-        found = {key: self.manager(key) for key in self._managed.called(id, self._targets)}
-        return [key for key, manager in found.items() if manager is not None]
+        resources = {key: self.manager(key) for key in self._managed.called(id, self._targets)}
+        return [key for key, manager in resources.items() if manager is not None]
 
     def manager(self, key: str) -> str | None:
         if self._all is not None:
@@ -101,8 +101,8 @@ class InventoryResources:
 
     def elsewhere(self, name: str) -> Mapping[str, str]:
         keys = [name, *(f"{type}:{name}" for type in self._managed.types())] if self.has_any() else []
-        found = {key: self._managed.manager(key) for key in keys}
-        return {key: owner for key, owner in found.items() if owner is not None and owner not in self._targets}
+        managers = {key: self._managed.manager(key) for key in keys}
+        return {key: owner for key, owner in managers.items() if owner is not None and owner not in self._targets}
 
     def age(self, manager: str) -> int | None:
         """Seconds since the last discovery of a manager."""
@@ -114,7 +114,7 @@ class InventoryResources:
         written = [self._managed.bank.written(manager) for manager in self._relied_on if manager is not None]
         return min((at for at in written if at is not None), default=None)
 
-    def _sound(self, found: dict[str, str]) -> dict[str, str]:
-        for key in found.keys() & self._targets.keys():
-            del found[key]
-        return found
+    def _without_targets(self, resources: dict[str, str]) -> dict[str, str]:
+        for key in resources.keys() & self._targets.keys():
+            del resources[key]
+        return resources

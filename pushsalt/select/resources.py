@@ -54,8 +54,8 @@ def split(key: str) -> tuple[str, str]:
 
 def _named(declared: Mapping[str, Any] | None, type: str) -> set[str]:
     """The declared ids of a type."""
-    said = (declared or {}).get(type)
-    ids = said.get("resource_ids") if isinstance(said, Mapping) else said
+    declaration = (declared or {}).get(type)
+    ids = declaration.get("resource_ids") if isinstance(declaration, Mapping) else declaration
     ids = [ids] if isinstance(ids, str) else ids
     return set(map(str, ids)) if isinstance(ids, (list, Mapping)) else set()
 
@@ -172,21 +172,21 @@ class Resources:
     def declarations(self, target: Target, pillar: Mapping[str, Any] | None) -> dict[str, Any]:
         """type -> declaration, from the target's pillar and the option for resource types."""
         opts = self._project.config.opts
-        found: dict[str, Any] = {}
+        by_type: dict[str, Any] = {}
         for place in (opts, target.minion_opts):
             types = place.get("resource_types") or {}
-            found.update(types if isinstance(types, Mapping) else dict.fromkeys(map(str, types)))
+            by_type.update(types if isinstance(types, Mapping) else dict.fromkeys(map(str, types)))
         tree = (pillar or {}).get(str(opts["resource_pillar_key"] or "resources"))
-        found.update(tree if isinstance(tree, Mapping) else {})
-        return {str(type): declared if declared is not None else {} for type, declared in found.items()}
+        by_type.update(tree if isinstance(tree, Mapping) else {})
+        return {str(type): declared if declared is not None else {} for type, declared in by_type.items()}
 
     def is_due(self, manager: str, declared: Mapping[str, Any]) -> bool:
         """Whether the declared types or ids differ from those of the last discovery."""
         stored = self.declared(manager)
         if stored.keys() != declared.keys():
             return True
-        for type, said in declared.items():
-            ids, options = _named(declared, type), said if isinstance(said, Mapping) else {}
+        for type, declaration in declared.items():
+            ids, options = _named(declared, type), declaration if isinstance(declaration, Mapping) else {}
             if not ids or "id_format" in options:
                 continue
             more = any(options.get(name) for name in _MORE)
@@ -197,7 +197,7 @@ class Resources:
     # storing ----------------------------------------------------------------------------------------------------------
 
     def register(
-        self, manager: str, found: Found, failed: Iterable[str] = (), declared: Mapping[str, Any] | None = None
+        self, manager: str, discovered: Found, failed: Iterable[str] = (), declared: Mapping[str, Any] | None = None
     ) -> dict[str, list[str]]:
         """Store all resources that a target manages; its other ones are removed, except types whose discovery failed.
 
@@ -206,15 +206,15 @@ class Resources:
         Returns type -> registered ids.
         """
         warn = _Warnings(manager)
-        sound = self._sound(manager, found, warn)
+        sound = self._valid(manager, discovered, warn)
         keep = {type: ids for type, ids in self.declared(manager).items() if type in set(failed)}
         sound = {**keep, **sound}
         before = dict.fromkeys(self.managed_by(manager))
-        taken: dict[str, dict[str, Any]] = {}
+        accepted: dict[str, dict[str, Any]] = {}
         grains: dict[str, dict[str, Any]] = {}
         for type, ids in sound.items():
-            taken[type] = {}
-            for id, said in ids.items():
+            accepted[type] = {}
+            for id, values in ids.items():
                 key = f"{type}:{id}"
                 if id in self._project.inventory.targets and id not in _named(declared, type):
                     warn(
@@ -234,24 +234,24 @@ class Resources:
                         owner,
                     )
                     continue
-                taken[type][id] = {"enter": list(said.get("enter") or ())}
-                given = said.get("grains")
-                about = given if isinstance(given, dict) and type in given else {type: said.get("about")}
+                accepted[type][id] = {"enter": list(values.get("enter") or ())}
+                given = values.get("grains")
+                about = given if isinstance(given, dict) and type in given else {type: values.get("about")}
                 if about[type] is not None:
-                    taken[type][id]["about"] = about[type]
+                    accepted[type][id]["about"] = about[type]
                 if isinstance(given, dict):
-                    kept = self._project.resource_grains.get(key) if said.get("enter") else None
+                    kept = self._project.resource_grains.get(key) if values.get("enter") else None
                     grains[key] = {**(kept if isinstance(kept, dict) else {}), **given, "id": id}
         warn.end()
         self._read.pop(manager, None)
-        self.bank.put(manager, taken)
-        registered = [(type, id, manager) for type, ids in taken.items() for id in ids]
+        self.bank.put(manager, accepted)
+        registered = [(type, id, manager) for type, ids in accepted.items() for id in ids]
         self._index.put_many([entry for entry in registered if f"{entry[0]}:{entry[1]}" not in before])
         if grains and self._project.config.opts["minion_data_cache"]:
             self._project.resource_grains.put_many(grains)
         for key in before.keys() - {f"{type}:{id}" for type, id, _ in registered}:
             self._forget(key, manager)
-        return {type: sorted(ids) for type, ids in taken.items()}
+        return {type: sorted(ids) for type, ids in accepted.items()}
 
     def _still(self, owner: str, type: str, id: str) -> bool:
         return owner in self._project.inventory.targets and id in self.declared(owner).get(type, {})
@@ -267,8 +267,8 @@ class Resources:
 
     def prune(self, targets: Mapping[str, Any]) -> int:
         """Remove resources of managers that are not in the inventory; returns their number."""
-        gone = [manager for manager in self.bank.keys() if manager not in targets]  # noqa: SIM118
-        return sum(map(self.forget, gone))
+        removed = [manager for manager in self.bank.keys() if manager not in targets]  # noqa: SIM118
+        return sum(map(self.forget, removed))
 
     def forget(self, manager: str) -> int:
         """Remove all resources of a manager; returns their number."""
@@ -278,18 +278,18 @@ class Resources:
         self.bank.delete(manager)
         return len(keys)
 
-    def _sound(self, manager: str, found: Found, warn: _Warnings) -> dict[str, dict[str, Mapping[str, Any]]]:
+    def _valid(self, manager: str, discovered: Found, warn: _Warnings) -> dict[str, dict[str, Mapping[str, Any]]]:
         """The valid part of a target's answer."""
         from pushsalt.session.intake import fit, own_grains
 
         sound: dict[str, dict[str, Any]] = {}
-        for type, ids in found.items() if isinstance(found, Mapping) else ():
+        for type, ids in discovered.items() if isinstance(discovered, Mapping) else ():
             if not isinstance(type, str) or not _TYPE.fullmatch(type) or type in INVENTORY_TYPES:
                 warn("%s: it names a resource type that cannot be one: %.60r", manager, type)
                 continue
             sound[type] = {}
-            for id, said in list(ids.items())[:_MOST] if isinstance(ids, Mapping) else ():
-                words = said.get("enter") or [] if isinstance(said, Mapping) else None
+            for id, values in list(ids.items())[:_MOST] if isinstance(ids, Mapping) else ():
+                words = values.get("enter") or [] if isinstance(values, Mapping) else None
                 is_id = isinstance(id, str) and 0 < len(id) <= _ID_LENGTH and fit(id)
                 if not is_id or not isinstance(words, list):
                     warn("%s: it names a %s that cannot be one: %.60r", manager, type, id)
@@ -297,10 +297,10 @@ class Resources:
                     warn("%s: no command can be made of how it says to enter %s:%.60r", manager, type, id)
                 else:
                     sound[type][id] = {"enter": words}
-                    if isinstance(said.get("grains"), Mapping):
+                    if isinstance(values.get("grains"), Mapping):
                         resource = Target(id, transport="resource", resource=type, manager=manager)
                         try:
-                            sound[type][id]["grains"] = own_grains(resource, said["grains"], warn=warn)
+                            sound[type][id]["grains"] = own_grains(resource, values["grains"], warn=warn)
                         except ValueError as exc:
                             warn("%s: the grains of its %s %s are left out: %s", manager, type, id, exc)
         return sound

@@ -73,10 +73,10 @@ def target(project: SelectingProject, name: str) -> Target:
     key = key_of(name)
     if key is None and name not in targets:
         managed = Remembered(project, selectable(project)).managed
-        found = Fleet(project.inventory, managed=managed).exactly(name)
-        if len(found) > 1:
-            several = ", ".join(sorted(found))
+        keys = Fleet(project.inventory, managed=managed).exactly(name)
+        if len(keys) > 1:
+            several = ", ".join(sorted(keys))
             raise TargetError("resource_unknown", f"{name} may be any of {several}", "name one of these, with its type")
-        key = next(iter(found), None)
+        key = next(iter(keys), None)
     key = name if key is None else key
     return targets[key] if key in targets else project.managed.target(key)

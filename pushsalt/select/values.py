@@ -29,14 +29,14 @@ def values_of(project: SelectingProject, keys: Sequence[str], names: Sequence[st
     may be equal; a warning names them. Raises UsageError for a grain that none of them has.
     """
     caches = Remembered(project, Selectable(project.inventory))
-    found: dict[str, set[str]] = {name: set() for name in names}
+    values: dict[str, set[str]] = {name: set() for name in names}
     for key in keys:
         without = []
         for name in names:
             texts = _texts(_value(project, caches, key_of(name) or name, key))
             if not texts:
                 without.append(name)
-            found[name].update(f"{key}={text}" for text in texts or [""])
+            values[name].update(f"{key}={text}" for text in texts or [""])
         if len(without) == len(names):
             hint = "--refresh collects grains first; or write it into `grains` of the inventory"
             raise UsageError(f"--batch-by: no target has a grain {key!r} that is known", hint=hint)
@@ -45,7 +45,7 @@ def values_of(project: SelectingProject, keys: Sequence[str], names: Sequence[st
             ids = ", ".join(without[:_NAMED]) + more
             log.warning("--batch-by: the grain %s is not known of %s: only one of them at a time", key, ids)
     caches.warn_of_age()
-    return {name: frozenset(texts) for name, texts in found.items()}
+    return {name: frozenset(texts) for name, texts in values.items()}
 
 
 def _value(project: SelectingProject, caches: Remembered, key: str, path: str) -> Any:

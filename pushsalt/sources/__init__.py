@@ -50,8 +50,8 @@ class Sources:
             raise FunctionError("exception", text, "docs/extending.md", "CommandExecutionError") from exc
         try:
             folder = private_dir(self._cache_dir / "sources" / scheme)
-            found = fetch(url, folder, self._opts)
+            file = fetch(url, folder, self._opts)
         except (Exception, SystemExit) as exc:  # a plug-in may raise anything
             text = f"Failed to cache {url}: {type(exc).__name__}: {exc}{plugins.blamed(exc)}"
             raise FunctionError("exception", text, "see the message", "CommandExecutionError") from exc
-        return Path(found) if found else None
+        return Path(file) if file else None

@@ -102,22 +102,22 @@ class Term:
         """Whether the term matches a Subject. Raises UsageError for an invalid term."""
         source = self.matcher.SOURCE
         if source == "subject":
-            return self._asked(self.matcher.match, subject)
+            return self._match(self.matcher.match, subject)
         return self.of(subject.id if source == "id" else subject.grains if source == "grains" else subject.pillar)
 
     def of(self, value: Any) -> bool:
         """Whether the term matches a value: the id, grains or pillar of a target, by the matcher's SOURCE."""
         try:
             if self.matcher.SOURCE == "id":
-                return self._asked(self.matcher.match, value)
-            return self._asked(self.matcher.match, value, delimiter=self.delimiter)
+                return self._match(self.matcher.match, value)
+            return self._match(self.matcher.match, value, delimiter=self.delimiter)
         except UsageError as exc:
             if not self.part or isinstance(exc, MatcherFails):
                 raise
             _say_once(self.word, exc.message)
             return False
 
-    def _asked(self, match: Callable[..., bool], value: Any, **more: str) -> bool:
+    def _match(self, match: Callable[..., bool], value: Any, **more: str) -> bool:
         try:
             return match(self.expr, value, **more)
         except PushsaltError:
@@ -264,11 +264,11 @@ def _term(text: str, word: str, pillar_exact: bool, quiet: bool, vocabulary: Voc
             log.warning("%r is taken for a glob: there is no matcher with the letter %s", word, own[1])
         return Term(word, "glob", word, DELIMITER, vocabulary.named("glob"), part=True)
     letter, delimiter, expr = prefixed
-    found = vocabulary.of_letter(letter)
-    if found is None:
+    kind = vocabulary.of_letter(letter)
+    if kind is None:
         letters = ", ".join(sorted({*vocabulary.letters(), "N"}))
         raise _error(text, f"has {word!r}, but there is no {letter}@ (there are {letters})")
-    tgt_type = "pillar_exact" if pillar_exact and letter in ("I", "J") else found
+    tgt_type = "pillar_exact" if pillar_exact and letter in ("I", "J") else kind
     matcher = vocabulary.named(tgt_type)
     if matcher.SOURCE == "id":
         Term(word, tgt_type, expr, DELIMITER, matcher).of("")  # an invalid term is logged whatever the result is

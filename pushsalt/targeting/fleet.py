@@ -135,8 +135,8 @@ class Fleet:
         """
         if expression.tgt_type in ("glob", "list"):
             [term] = expression.terms.values()
-            found = self._glob(term) if expression.tgt_type == "glob" else self._list(term)
-            return found if among is None else found & among
+            keys = self._glob(term) if expression.tgt_type == "glob" else self._list(term)
+            return keys if among is None else keys & among
         return self._chosen(expression, expression.tree, among)
 
     def in_order(self, chosen: Collection[str]) -> list[str]:
@@ -214,13 +214,13 @@ class Fleet:
                 among = self._chosen(expression, part, among)
             return among or set()
         if kind == "or":
-            found: set[str] = set()
+            keys: set[str] = set()
             for part in sorted(tree[1], key=partial(_cost, expression)):
                 rest = among
-                if found and _cost(expression, part) == _PILLAR:
-                    rest = (self._all() if among is None else among) - found
-                found = found | self._chosen(expression, part, rest)
-            return found
+                if keys and _cost(expression, part) == _PILLAR:
+                    rest = (self._all() if among is None else among) - keys
+                keys = keys | self._chosen(expression, part, rest)
+            return keys
         if kind == "call":
             raise expression.error("has a '(' right behind a target")
         return set()
@@ -237,8 +237,8 @@ class Fleet:
                 return few
         if term not in self._answers:
             self._answers[term] = self._find(term)
-        found = self._answers[term]
-        return found if among is None else found & among
+        keys = self._answers[term]
+        return keys if among is None else keys & among
 
     def _find(self, term: Term) -> set[str]:
         if term.matcher.SOURCE == "id":
@@ -254,10 +254,10 @@ class Fleet:
 
     def _look_up(self, term: Term, among: set[str] | None) -> set[str]:
         look_up = getattr(self.caches, "find", None)
-        found: set[str] | None = look_up(term, among) if look_up is not None else None
-        if found is None:
-            found = {key for key in (self._all() if among is None else among) if term.match(self.subject(key))}
-        return found
+        keys: set[str] | None = look_up(term, among) if look_up is not None else None
+        if keys is None:
+            keys = {key for key in (self._all() if among is None else among) if term.match(self.subject(key))}
+        return keys
 
     def _ids(self, term: Term) -> set[str]:
         """The inventory ids that match a term over ids."""
@@ -287,21 +287,21 @@ class Fleet:
         type, colon, id = expr.partition(":")
         targets = self.inventory.targets
         if colon:
-            found = {id} if id in targets and targets[id].transport == type else set()
+            ids = {id} if id in targets and targets[id].transport == type else set()
             if self.managed.has_any() and self.managed.manager(expr) is not None:
                 self.managed.relied([expr])
-                found.add(expr)
-            return found
-        found = {id for id, target in targets.items() if target.transport == type}
-        return found.union(self.managed.of_type(type)) if self.managed.has_any() else found
+                ids.add(expr)
+            return ids
+        ids = {id for id, target in targets.items() if target.transport == type}
+        return ids.union(self.managed.of_type(type)) if self.managed.has_any() else ids
 
     def _of_manager(self, name: str) -> set[str]:
-        found = {id for id, target in self.inventory.targets.items() if manager_of(target) == name}
+        ids = {id for id, target in self.inventory.targets.items() if manager_of(target) == name}
         if name in self.inventory.targets and self.managed.has_any():
             managed = self.managed.of_manager(name)
             self.managed.relied(managed)
-            found.update(managed)
-        return found
+            ids.update(managed)
+        return ids
 
     def _all(self) -> set[str]:
         if self._everything is None:

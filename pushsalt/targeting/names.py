@@ -38,18 +38,20 @@ def names(keys: Iterable[str], inventory: Inventory) -> list[str]:
     targets = inventory.targets
     if all(map(targets.__contains__, keys)):
         return keys
-    found: list[str] = []
+    result: list[str] = []
     for key in keys:
         if key in targets:
-            found.append(key)
+            result.append(key)
             continue
         id = key.partition(":")[2]
-        found.append(Name(key if ":" in id and of_whole_name(id, inventory) else id, key))
+        result.append(Name(key if ":" in id and of_whole_name(id, inventory) else id, key))
     while True:
-        shared = {name for name, count in Counter(found).items() if count > 1}
+        shared = {name for name, count in Counter(result).items() if count > 1}
         if not shared:
-            return found
-        found = [_whole(key, inventory) if name in shared else name for name, key in zip(found, keys, strict=True)]
+            return result
+        result = [
+            _full_name(key, inventory) if name in shared else name for name, key in zip(result, keys, strict=True)
+        ]
 
 
 def of_whole_name(text: str, inventory: Inventory) -> bool:
@@ -58,6 +60,6 @@ def of_whole_name(text: str, inventory: Inventory) -> bool:
     return bool(colon) and id in inventory.targets and inventory.targets[id].transport == type
 
 
-def _whole(key: str, inventory: Inventory) -> Name:
+def _full_name(key: str, inventory: Inventory) -> Name:
     target = inventory.targets.get(key)
     return Name(key if target is None else f"{target.transport}:{key}", key)

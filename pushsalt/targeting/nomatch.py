@@ -81,9 +81,9 @@ def no_such_ids(
 
 def _of_resources(words: str, tgt_type: str, plain: str, inventory: Inventory, managed: ManagedResources) -> list[str]:
     if tgt_type == "glob":
-        found = _keys(words, inventory, managed)
-        if found:
-            return [f"a glob does not match names of resources; -C {words!r} selects {found}"]
+        selected = _keys(words, inventory, managed)
+        if selected:
+            return [f"a glob does not match names of resources; -C {words!r} selects {selected}"]
     gone = {key: owner for word in plain.replace(",", " ").split() for key, owner in managed.elsewhere(word).items()}
     if gone:
         return [f"{key} is managed by {owner}, which is not in the inventory" for key, owner in list(gone.items())[:3]]
@@ -92,14 +92,14 @@ def _of_resources(words: str, tgt_type: str, plain: str, inventory: Inventory, m
         return []
     keys = {key.partition(":")[2].lower(): key for key in everything}
     near = [key for word in plain.replace(",", " ").split() for key in nearest(word.lower(), keys, 3, 0.5)]
-    found = ", ".join(dict.fromkeys(keys[id] for id in near))
-    return [f"nearest resources: {found}"] if found else []
+    names = ", ".join(dict.fromkeys(keys[id] for id in near))
+    return [f"nearest resources: {names}"] if names else []
 
 
 def _keys(words: str, inventory: Inventory, managed: ManagedResources) -> str:
     """The first keys that a compound expression selects."""
     try:
-        found = Fleet(inventory, None, managed).select(parse(words, "compound"))
+        keys = Fleet(inventory, None, managed).select(parse(words, "compound"))
     except UsageError:
         return ""
-    return ", ".join(sorted(found)[:3]) + (" ..." if len(found) > 3 else "")
+    return ", ".join(sorted(keys)[:3]) + (" ..." if len(keys) > 3 else "")

@@ -50,13 +50,13 @@ class Vocabulary:
             try:
                 # Shipped matchers win, since indexes may answer them without calling a user's file of the same name.
                 folders = () if tgt_type in _ours() else self._folders()
-                found = cast(Matcher, plugins.load("matchers", tgt_type, folders))
-                if found.SOURCE not in _SOURCES:
-                    where = Position(str(getattr(found, "__file__", tgt_type)))
-                    raise ConfigError(f"SOURCE is {found.SOURCE!r}", f"it is one of {', '.join(_SOURCES)}", where)
+                matcher = cast(Matcher, plugins.load("matchers", tgt_type, folders))
+                if matcher.SOURCE not in _SOURCES:
+                    where = Position(str(getattr(matcher, "__file__", tgt_type)))
+                    raise ConfigError(f"SOURCE is {matcher.SOURCE!r}", f"it is one of {', '.join(_SOURCES)}", where)
             except ConfigError as exc:
                 raise UsageError(f"the target type {tgt_type!r} cannot be used: {exc}", hint=exc.hint) from exc
-            self._matchers[tgt_type] = found
+            self._matchers[tgt_type] = matcher
         return self._matchers[tgt_type]
 
     def of_letter(self, letter: str) -> str | None:
@@ -74,7 +74,7 @@ class Vocabulary:
     @cached_property
     def _own_letters(self) -> Mapping[str, str]:
         """Letter -> tgt_type of users' matchers, read from their source: files are not executed to find letters."""
-        found: dict[str, str] = {}
+        letters: dict[str, str] = {}
         for name in plugins.names("matchers", self._folders()):
             if name in _ours():
                 continue
@@ -89,21 +89,21 @@ class Vocabulary:
             problem = None
             if not (isinstance(letter, str) and re.fullmatch("[A-Z]", letter)):
                 problem = f"LETTER is {letter!r}"
-            elif taken or letter in found:
-                problem = f"the letter {letter} is that of the matcher {taken or found[letter]}"
+            elif taken or letter in letters:
+                problem = f"the letter {letter} is that of the matcher {taken or letters[letter]}"
             if problem is not None:
-                free = sorted(set(map(chr, range(65, 91))) - {*_letters(), *found})
+                free = sorted(set(map(chr, range(65, 91))) - {*_letters(), *letters})
                 hint = f"LETTER is one capital letter: {' '.join(free)} are free"
                 raise UsageError(f"the matcher {name} cannot be used: {file or name}: {problem}", hint)
-            found[letter] = name
-        return found
+            letters[letter] = name
+        return letters
 
 
 def _written(file: Path) -> Any:
     """The literal value of LETTER in a file; empty if it is missing or computed."""
-    said = _LETTER.search(plugins.text_of(file))
+    match = _LETTER.search(plugins.text_of(file))
     try:
-        return ast.literal_eval(said.group(1)) if said else ""
+        return ast.literal_eval(match.group(1)) if match else ""
     except (ValueError, SyntaxError):
         return ""
 
@@ -116,8 +116,8 @@ def _ours() -> frozenset[str]:
 @cache
 def _letters() -> Mapping[str, str]:
     """Letter -> tgt_type, of the shipped matchers."""
-    found = {cast(Matcher, plugins.load("matchers", name)).LETTER: name for name in _ours()}
-    return {letter: name for letter, name in found.items() if letter}
+    letters = {cast(Matcher, plugins.load("matchers", name)).LETTER: name for name in _ours()}
+    return {letter: name for letter, name in letters.items() if letter}
 
 
 #: Without a configuration: shipped matchers only.

@@ -35,19 +35,19 @@ def top_data(names: Mapping[str, Any], folders: Sequence[Path], outside: Outside
 
     Raises StateError with an error for each source that fails; Salt logs the error and continues without its states.
     """
-    found: dict[str, list[str]] = {}
+    merged: dict[str, list[str]] = {}
     errors = []
     for name in names:
         try:
             data = _call(name, folders, outside)
             if data:
-                found = merge(found, _checked(data), "recurse", merge_lists=True)
+                merged = merge(merged, _checked(data), "recurse", merge_lists=True)
         except (Exception, SystemExit) as exc:  # a plug-in may raise anything; the other sources are still called
             more = f"; {exc.hint}" if isinstance(exc, ConfigError) and exc.hint else plugins.blamed(exc)
             errors.append(f"Top function {name} failed for minion {outside.context.id}: {exc}{more}")
     if errors:
         raise StateError(errors)
-    return found
+    return merged
 
 
 def _call(name: str, folders: Sequence[Path], outside: Outside) -> Any:

@@ -17,8 +17,8 @@ def top(*, outside: Outside, **kwargs: Any) -> dict[str, list[Any]]:
     command = str(outside.opts["master_tops"]["ext_nodes"])
     done = outside.run([*shlex.split(command), outside.context.id])
     if done.code:
-        said = done.err.decode("utf-8", "replace").strip()
-        raise OSError(f"{command} ended with code {done.code}: {said or 'it said nothing'}")
+        message = done.err.decode("utf-8", "replace").strip()
+        raise OSError(f"{command} ended with code {done.code}: {message or 'it said nothing'}")
     data = load_yaml(done.out.decode("utf-8"), f"the output of {command}") or {}
     if not isinstance(data, dict):
         raise TypeError(f"the output of {command} is no mapping with `classes`")

@@ -70,7 +70,7 @@ class Keeper:
             if opened is None:
                 return None
             reader, writer = opened
-            writer.write(lease.said(b"l", **self._asked(target, options, jumps)))
+            writer.write(lease.message(b"l", **self._lease_request(target, options, jumps)))
             try:
                 connection, missing = await self._answer(target, reader, writer)
             except BaseException:
@@ -85,7 +85,7 @@ class Keeper:
                 self._add(name, options.inventory, jumps)
         return None
 
-    def _asked(self, target: Target, options: ConnectOptions, jumps: Mapping[str, Any]) -> dict[str, Any]:
+    def _lease_request(self, target: Target, options: ConnectOptions, jumps: Mapping[str, Any]) -> dict[str, Any]:
         return {
             "token": self._token,
             "environment": self._environment,
@@ -134,18 +134,18 @@ class Keeper:
         self, target: Target, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> tuple[BrokeredConnection | None, list[str]]:
         try:
-            found = await asyncio.wait_for(lease.read(reader), _ANSWER)
+            frame = await asyncio.wait_for(lease.read(reader), _ANSWER)
         except asyncio.TimeoutError:
-            found = None
-        if found is None or found[0] != b"w":
+            frame = None
+        if frame is None or frame[0] != b"w":
             log.debug("%s: what listens on the session's socket is no keeper", target.id)
             self._is_none = True
             return None, []
-        while (found := await lease.read(reader)) is not None:
-            kind, _, data = found
+        while (frame := await lease.read(reader)) is not None:
+            kind, _, data = frame
             if kind == b"L":
-                said = lease.values(data)
-                return BrokeredConnection(target, reader, writer, said["user"], said["about"]), []
+                values = lease.values(data)
+                return BrokeredConnection(target, reader, writer, values["user"], values["about"]), []
             if kind == b"N":
                 return None, [str(name) for name in lease.values(data)["names"]]
             if kind == b"E":
@@ -170,8 +170,8 @@ class GuestKeeper(Keeper):
             raise TargetError("unreachable", f"{target.id}: the session keeps no connection", "connect to it again")
         return _Lent(connection)
 
-    def _asked(self, target: Target, options: ConnectOptions, jumps: Mapping[str, Any]) -> dict[str, Any]:
-        return {**super()._asked(target, options, jumps), "guest": True}
+    def _lease_request(self, target: Target, options: ConnectOptions, jumps: Mapping[str, Any]) -> dict[str, Any]:
+        return {**super()._lease_request(target, options, jumps), "guest": True}
 
 
 class _Lent:
@@ -192,8 +192,8 @@ class _Lent:
 
 def show(data: bytes) -> None:
     """Log a line of the keeper's log output."""
-    said = lease.values(data)
-    logging.getLogger(str(said["name"])).log(int(said["level"]), "%s", said["text"])
+    values = lease.values(data)
+    logging.getLogger(str(values["name"])).log(int(values["level"]), "%s", values["text"])
 
 
 class BrokeredConnection:
@@ -239,8 +239,8 @@ class BrokeredConnection:
         started = self._starting[number] = asyncio.get_running_loop().create_future()
         if self._gone:
             raise self._lost("before anything was run", "bootstrap_failed")
-        said: Any = words if isinstance(words, str) else list(words)
-        self.send(lease.said(b"o", number, words=said, pty=pty))
+        command: Any = words if isinstance(words, str) else list(words)
+        self.send(lease.message(b"o", number, words=command, pty=pty))
         try:
             await started
         except TargetError:
@@ -265,13 +265,13 @@ class BrokeredConnection:
     def park(self, stream: BrokeredStream, about: Mapping[str, Any]) -> None:
         """Let the keeper keep the stream for the next command."""
         self._streams.pop(stream.number, None)
-        self.send(lease.said(b"p", stream.number, **about))
+        self.send(lease.message(b"p", stream.number, **about))
 
     def leave(self, stream: BrokeredStream, last: bytes, stop: bytes, about: Mapping[str, Any]) -> None:
         """Let the keeper write the last bytes of a session, and keep the stream once the session is over, or else end
         it with ``stop``."""
         self._streams.pop(stream.number, None)
-        self.send(lease.said(b"b", stream.number, last=last, stop=stop, about=dict(about)))
+        self.send(lease.message(b"b", stream.number, last=last, stop=stop, about=dict(about)))
 
     async def close(self) -> None:
         """Give the connection back. Streams that are still open are aborted."""
@@ -290,8 +290,8 @@ class BrokeredConnection:
 
     async def _read(self) -> None:
         try:
-            while (found := await lease.read(self._reader)) is not None:
-                self._take(*found)
+            while (frame := await lease.read(self._reader)) is not None:
+                self._take(*frame)
                 if not self.reading.is_set():
                     await self.reading.wait()
         finally:

@@ -26,15 +26,15 @@ class Followers:
         """Serve a follower until it ends, or until ``done`` is set."""
         changed = asyncio.Event()
         self._changed.add(changed)
-        told: dict[str, int] | None = None
+        reported: dict[str, int] | None = None
         ends = [asyncio.ensure_future(self._note(reader)), asyncio.ensure_future(done.wait())]
         try:
             while not any(end.done() for end in ends):
                 changed.clear()
                 targets = dict(self._connections())
-                if targets != told:
-                    told = targets
-                    writer.write(lease.said(b"!", targets=targets))
+                if targets != reported:
+                    reported = targets
+                    writer.write(lease.message(b"!", targets=targets))
                     await writer.drain()
                 waiting = asyncio.ensure_future(changed.wait())
                 await asyncio.wait({waiting, *ends}, return_when=asyncio.FIRST_COMPLETED)
@@ -47,6 +47,6 @@ class Followers:
 
     async def _note(self, reader: asyncio.StreamReader) -> None:
         """Note the beacons that a follower evaluates, until it ends."""
-        while (found := await lease.read(reader)) is not None:
-            told = lease.values(found[2])
-            self.beacons[str(told["id"])] = [str(name) for name in told["names"]], str(told["error"])
+        while (frame := await lease.read(reader)) is not None:
+            values = lease.values(frame[2])
+            self.beacons[str(values["id"])] = [str(name) for name in values["names"]], str(values["error"])

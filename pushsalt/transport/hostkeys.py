@@ -43,14 +43,14 @@ class Line:
         """Whether the line applies to this name: a host, or ``[host]:port``."""
         if self.patterns.startswith("|1|"):
             return self._hashed(name)
-        found = False
+        is_match = False
         for pattern in self.patterns.split(","):
             negated = pattern.startswith("!")
             if re.match(_regex(pattern[negated:].lower()), name.lower()):
                 if negated:
                     return False
-                found = True
-        return found
+                is_match = True
+        return is_match
 
     def _hashed(self, name: str) -> bool:
         try:
@@ -113,6 +113,8 @@ class KnownHosts:
 
     def __init__(self, files: Sequence[Path]) -> None:
         self.files = tuple(files)
+        #: path -> its attributes before it was read
+        self.stamps = {str(path): regular.attributes(path) for path in files}
         self._lines: list[Line] = []
         self._named: dict[str, list[int]] = {}  # positions in _lines
         self._tried: list[int] = []

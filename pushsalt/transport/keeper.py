@@ -26,7 +26,7 @@ from pushsalt.errors import TargetError
 from pushsalt.model import Target
 from pushsalt.transport import lease, ssh
 from pushsalt.transport.followers import Followers
-from pushsalt.transport.identity import identity
+from pushsalt.transport.identity import Identities
 from pushsalt.transport.leased import Streams
 from pushsalt.transport.sshconnection import SshConnection
 
@@ -68,7 +68,7 @@ class _Forward(logging.Handler):
         user = _lease.get()
         if user is not None and record.levelno >= user.level:
             text = record.getMessage()
-            user.send(lease.said(b"g", level=record.levelno, name=record.name, text=text))
+            user.send(lease.message(b"g", level=record.levelno, name=record.name, text=text))
 
 
 @dataclass
@@ -130,6 +130,7 @@ class Keeper:
         self._asked = time.monotonic()
         self._tasks: set[asyncio.Task[Any]] = set()
         self.environment = ""
+        self.identities = Identities()
 
     async def serve(self, listener: socket.socket, life: int) -> None:
         loop = asyncio.get_running_loop()
@@ -159,27 +160,27 @@ class Keeper:
 
     async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         sock = writer.get_extra_info("socket")
-        found = None
+        frame = None
         if peer_uid(sock) == os.geteuid():
             self._asked = time.monotonic()
-            found = await lease.read(reader)
+            frame = await lease.read(reader)
         with contextlib.suppress(ConnectionError, ValueError, KeyError):
-            if found is not None and found[0] == b"l":
+            if frame is not None and frame[0] == b"l":
                 writer.write(lease.frame(b"w"))
-                await Lease(self, reader, writer).run(found[2])
-            elif found is not None and found[0] in b"?q":
-                await self._control(found, writer)
-            elif found is not None and found[0] == b"f":
+                await Lease(self, reader, writer).run(frame[2])
+            elif frame is not None and frame[0] in b"?q":
+                await self._control(frame, writer)
+            elif frame is not None and frame[0] == b"f":
                 await self.followers.follow(reader, writer, self._done)
         writer.close()
         self._asked = time.monotonic()
 
     # --- requests of ``pushsalt session``
 
-    async def _control(self, found: tuple[bytes, int, bytes], writer: asyncio.StreamWriter) -> None:
+    async def _control(self, frame: tuple[bytes, int, bytes], writer: asyncio.StreamWriter) -> None:
         kept = [each for several in self.idle.values() for each in several]
-        if found[0] == b"q":
-            ids = lease.values(found[2])["ids"]
+        if frame[0] == b"q":
+            ids = lease.values(frame[2])["ids"]
             kept = [each for each in kept if ids is None or each.target.id in ids]
             await asyncio.gather(*(self._close(each) for each in kept))
             if ids is None:
@@ -190,7 +191,7 @@ class Keeper:
             id, idle = each.target.id, now - each.since
             names, error = self.followers.beacons.get(id, ([], ""))
             rows.append({"id": id, "idle": idle, "left": each.seconds - idle, "beacons": names, "beacon_error": error})
-        writer.write(lease.said(b"!", targets=rows, used=self.used))
+        writer.write(lease.message(b"!", targets=rows, used=self.used))
         await writer.drain()
 
     def _connected(self) -> dict[str, int]:
@@ -226,25 +227,25 @@ class Keeper:
             self.followers.tell()
 
     async def _take(self, target: Target, wanted: str) -> Kept | None:
-        found = None
+        connection = None
         for kept in reversed(list(self.idle.get(target.id, ()))):
             if kept not in self.idle.get(target.id, ()):
                 continue  # another command has taken it meanwhile
             fits = kept.identity == wanted and kept.connection.is_open
-            if fits and found is not None:
+            if fits and connection is not None:
                 continue
             self._remove(kept)
             if fits and await _answers(kept):
-                found = kept
+                connection = kept
                 continue
             if fits:
                 log.debug("%s: the kept connection does not answer: a new one is made", target.id)
             self.later(self._close(kept))
-        if found is not None:
-            if found.ending is not None:
-                await asyncio.wait({found.ending})
-            await _stop_watching(found)
-        return found
+        if connection is not None:
+            if connection.ending is not None:
+                await asyncio.wait({connection.ending})
+            await _stop_watching(connection)
+        return connection
 
     def lent(self, target: Target, wanted: str) -> Kept:
         """A connection with this identity for a guest. Raises TargetError if there is none."""
@@ -380,9 +381,9 @@ class Lease:
         async with self._draining:
             await self._writer.drain()
 
-    async def run(self, asked: bytes) -> None:
+    async def run(self, payload: bytes) -> None:
         """Serve the command from its request until it gives the connection back."""
-        values = lease.values(asked)
+        values = lease.values(payload)
         is_guest = bool(values.get("guest"))
         self._keeper.used += not is_guest
         _lease.set(self)
@@ -393,10 +394,10 @@ class Lease:
         finally:
             self._keeper.used -= not is_guest
 
-    async def _connected(self, asked: dict[str, Any]) -> Kept | None:
-        self.level = int(asked["level"])
-        target = lease.to_target(asked["target"])
-        connecting = asyncio.ensure_future(self._connect(target, asked))
+    async def _connected(self, values: dict[str, Any]) -> Kept | None:
+        self.level = int(values["level"])
+        target = lease.to_target(values["target"])
+        connecting = asyncio.ensure_future(self._connect(target, values))
         gone = asyncio.ensure_future(self._reader.read(1))
         await asyncio.wait({connecting, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not connecting.done():  # the command has ended, or does not want the connection any more
@@ -409,34 +410,36 @@ class Lease:
         except asyncio.CancelledError:
             return None
         except MissingError as exc:
-            self.send(lease.said(b"N", names=[str(exc)]))
+            self.send(lease.message(b"N", names=[str(exc)]))
             return None
         except TargetError as exc:
-            self.send(lease.said(b"E", 0, **lease.error(exc)))
+            self.send(lease.message(b"E", 0, **lease.error(exc)))
             return None
         if kept is None:
             self.send(lease.frame(b"A"))
             return None
-        about = kept.about if kept.stream is not None and not asked.get("guest") else None
-        self.send(lease.said(b"L", user=kept.connection.user, about=about))
+        about = kept.about if kept.stream is not None and not values.get("guest") else None
+        self.send(lease.message(b"L", user=kept.connection.user, about=about))
         return kept
 
-    async def _connect(self, target: Target, asked: dict[str, Any]) -> Kept | None:
-        keeper, seconds = self._keeper, float(asked["seconds"])
+    async def _connect(self, target: Target, values: dict[str, Any]) -> Kept | None:
+        keeper, seconds = self._keeper, float(values["seconds"])
         keeper.seconds = max(keeper.seconds, seconds) if keeper.seconds else 0.0
-        is_guest = bool(asked.get("guest"))
-        shared = keeper.shared(str(asked["token"]))
+        is_guest = bool(values.get("guest"))
+        shared = keeper.shared(str(values["token"]))
         try:
-            options = lease.to_options(asked["options"], Names(asked["jumps"]), shared)
-            wanted, varies = identity(target, options)
+            options = lease.to_options(values["options"], Names(values["jumps"]), shared)
+            key = lease.digest(values)
+            wanted, varies = keeper.identities.of(target, options, key)
             if is_guest:
                 return keeper.lent(target, wanted)
-            if varies and asked["environment"] != keeper.environment:
+            if varies and values["environment"] != keeper.environment:
                 return None
             kept = await keeper.take(target, wanted)
             if kept is None:
                 connection = await ssh.connect(target, options)
-                wanted, _ = identity(target, options)  # the host key may have been added during this login
+                # the login may have added the host key
+                wanted, _ = keeper.identities.of(target, options, key)
                 return Kept(target, wanted, connection, seconds)
             log.debug("%s: a kept connection is used", target.id)
             kept.seconds = seconds

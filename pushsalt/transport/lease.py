@@ -65,7 +65,7 @@ def frame(kind: bytes, stream: int = 0, data: bytes = b"") -> bytes:
     return kind + stream.to_bytes(4, "big") + len(data).to_bytes(4, "big") + data
 
 
-def said(kind: bytes, stream: int = 0, /, **values: Any) -> bytes:
+def message(kind: bytes, stream: int = 0, /, **values: Any) -> bytes:
     """The bytes of a frame with several values."""
     packed: bytes = msgpack.packb(values, unicode_errors="surrogateescape")
     return frame(kind, stream, packed)
@@ -73,10 +73,10 @@ def said(kind: bytes, stream: int = 0, /, **values: Any) -> bytes:
 
 def values(data: bytes) -> dict[str, Any]:
     """The values in a payload. Raises ValueError."""
-    found = msgpack.unpackb(data, unicode_errors="surrogateescape", strict_map_key=True)
-    if not isinstance(found, dict):
+    values = msgpack.unpackb(data, unicode_errors="surrogateescape", strict_map_key=True)
+    if not isinstance(values, dict):
         raise ValueError("no map")
-    return found
+    return values
 
 
 async def read(reader: asyncio.StreamReader) -> tuple[bytes, int, bytes] | None:
@@ -96,46 +96,54 @@ def error(exc: TargetError) -> dict[str, str]:
     return {"kind": exc.kind, "message": exc.message, "hint": exc.hint}
 
 
-def raised(found: Mapping[str, Any]) -> TargetError:
+def raised(fields: Mapping[str, Any]) -> TargetError:
     """The error that these values describe."""
-    return TargetError(str(found["kind"]), str(found["message"]), str(found["hint"]))
+    return TargetError(str(fields["kind"]), str(fields["message"]), str(fields["hint"]))
 
 
 def of_target(target: Target) -> dict[str, Any]:
     """The fields of a target that a connection depends on."""
-    found = {name: getattr(target, name) for name in _NEEDED}
-    return {name: str(value) if isinstance(value, Secret) else value for name, value in found.items()}
+    fields = {name: getattr(target, name) for name in _NEEDED}
+    return {name: str(value) if isinstance(value, Secret) else value for name, value in fields.items()}
 
 
 def to_target(given: Mapping[str, Any]) -> Target:
     """The target that these values describe."""
-    found: dict[str, Any] = {name: given[name] for name in _NEEDED}
-    for name, value in found.items():
+    fields: dict[str, Any] = {name: given[name] for name in _NEEDED}
+    for name, value in fields.items():
         if isinstance(value, list):
-            found[name] = tuple(value)
+            fields[name] = tuple(value)
         elif name in _SECRET and value is not None:
-            found[name] = Secret(value)
-    return Target(**found)
+            fields[name] = Secret(value)
+    return Target(**fields)
 
 
 def of_options(options: ConnectOptions) -> dict[str, Any]:
     """The options for connecting, without jump hosts and shared objects."""
-    found: dict[str, Any] = {name: getattr(options, name) for name in _PLAIN}
+    fields: dict[str, Any] = {name: getattr(options, name) for name in _PLAIN}
     for name in _PATHS:
         paths = getattr(options, name)
-        found[name] = None if paths is None else [str(path) for path in paths]
-    found["known_hosts_file"] = str(options.known_hosts_file) if options.known_hosts_file is not None else None
-    return found
+        fields[name] = None if paths is None else [str(path) for path in paths]
+    fields["known_hosts_file"] = str(options.known_hosts_file) if options.known_hosts_file is not None else None
+    return fields
 
 
 def to_options(given: Mapping[str, Any], jumps: Mapping[str, Target], shared: dict[str, Any]) -> ConnectOptions:
     """The options that these values describe."""
-    found: dict[str, Any] = {name: given[name] for name in _PLAIN}
+    fields: dict[str, Any] = {name: given[name] for name in _PLAIN}
     for name in _PATHS:
-        found[name] = None if given[name] is None else tuple(Path(path) for path in given[name])
+        fields[name] = None if given[name] is None else tuple(Path(path) for path in given[name])
     known_hosts = given["known_hosts_file"]
-    found["known_hosts_file"] = None if known_hosts is None else Path(known_hosts)
-    return ConnectOptions(inventory=jumps, shared=shared, **found)
+    fields["known_hosts_file"] = None if known_hosts is None else Path(known_hosts)
+    return ConnectOptions(inventory=jumps, shared=shared, **fields)
+
+
+def digest(asked: Mapping[str, Any]) -> bytes:
+    """A digest of the values in a request that a connection depends on."""
+    import hashlib
+
+    values = [asked["target"], asked["options"], asked["jumps"]]
+    return hashlib.sha256(msgpack.packb(values, unicode_errors="surrogateescape")).digest()
 
 
 def environment(env: Mapping[str, str]) -> str:

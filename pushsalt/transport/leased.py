@@ -65,8 +65,8 @@ class Streams:
 
     async def run(self, reader: asyncio.StreamReader) -> bool:
         """Process the command's frames. Returns whether it has given the connection back properly."""
-        while (found := await lease.read(reader)) is not None:
-            kind, number, data = found
+        while (frame := await lease.read(reader)) is not None:
+            kind, number, data = frame
             if kind == b"d":
                 return True
             if kind == b"r":
@@ -91,8 +91,8 @@ class Streams:
             await self._stop(number)
             text = "a command needs its place: the server allows no further session on this connection"
             error = TargetError("connection_lost", text, "raise MaxSessions in sshd_config")
-            self._send(lease.said(b"x", number, **lease.error(error)))
-            self._send(lease.said(b"s", number, status=None))
+            self._send(lease.message(b"x", number, **lease.error(error)))
+            self._send(lease.message(b"s", number, status=None))
         return bool(numbers)
 
     async def end(self) -> Parked | None:
@@ -104,20 +104,20 @@ class Streams:
             self._parked = None
         return self._parked
 
-    async def _start(self, number: int, asked: dict[str, Any]) -> None:
+    async def _start(self, number: int, values: dict[str, Any]) -> None:
         def heard(data: bytes) -> None:
             self._send(lease.frame(b"e", number, data))
 
         try:
-            stream = await self._connection.open(asked["words"], pty=bool(asked["pty"]), on_stderr=heard)
+            stream = await self._connection.open(values["words"], pty=bool(values["pty"]), on_stderr=heard)
         except TargetError as exc:
             if exc.kind != "no_shell" or not await self._make_room():
-                self._send(lease.said(b"E", number, **lease.error(exc)))
+                self._send(lease.message(b"E", number, **lease.error(exc)))
                 return
             try:
-                stream = await self._connection.open(asked["words"], pty=bool(asked["pty"]), on_stderr=heard)
+                stream = await self._connection.open(values["words"], pty=bool(values["pty"]), on_stderr=heard)
             except TargetError as again:
-                self._send(lease.said(b"E", number, **lease.error(again)))
+                self._send(lease.message(b"E", number, **lease.error(again)))
                 return
         self._send(lease.frame(b"O", number))
         self._pump(number, stream)
@@ -150,14 +150,14 @@ class Streams:
         elif kind == b"p":
             await self._park(number, Parked(stream, lease.values(data)))
         elif kind == b"b":
-            said = lease.values(data)
-            await self._park(number, Parked(stream, said["about"], said["stop"]))
-            stream.write(said["last"])
+            values = lease.values(data)
+            await self._park(number, Parked(stream, values["about"], values["stop"]))
+            stream.write(values["last"])
 
     async def _park(self, number: int, parked: Parked) -> None:
         """Stop to pass on what this stream sends, and keep it."""
-        found = self._open.pop(number)
-        await _cancelled(found.pump)
+        stream = self._open.pop(number)
+        await _cancelled(stream.pump)
         parked.stream._on_stderr = None  # type: ignore[attr-defined]
         before, self._parked = self._parked, parked
         if before is not None:
@@ -165,16 +165,16 @@ class Streams:
 
     def _taken(self, number: int, size: int) -> None:
         """Tell the command how many bytes were passed on, once the connection accepts more."""
-        found = self._open[number]
-        found.taken += size
-        if found.draining:
+        stream = self._open[number]
+        stream.taken += size
+        if stream.draining:
             return
-        found.draining = True
+        stream.draining = True
 
         async def report() -> None:
-            await found.stream.drain()
-            found.draining, taken, found.taken = False, found.taken, 0
-            self._send(lease.said(b"k", number, size=taken))
+            await stream.stream.drain()
+            stream.draining, taken, stream.taken = False, stream.taken, 0
+            self._send(lease.message(b"k", number, size=taken))
 
         self._later(report())
 
@@ -193,14 +193,14 @@ class Streams:
                 await self._drain()
             self._send(lease.frame(b"z", number))
         except TargetError as exc:
-            self._send(lease.said(b"x", number, **lease.error(exc)))
+            self._send(lease.message(b"x", number, **lease.error(exc)))
         await stream.wait_closed()
-        self._send(lease.said(b"s", number, status=stream.exit_status))
+        self._send(lease.message(b"s", number, status=stream.exit_status))
 
     async def _stop(self, number: int) -> None:
-        found = self._open.pop(number)
-        found.stream.abort()
-        await _cancelled(found.pump)
+        stream = self._open.pop(number)
+        stream.stream.abort()
+        await _cancelled(stream.pump)
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

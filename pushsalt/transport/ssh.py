@@ -266,12 +266,12 @@ class Login:
         explicit = [_path(path) for path in self.target.priv]
         files = explicit or self.settings.files("IdentityFile", ())
         passphrase = str(self.target.priv_passwd) if self.target.priv_passwd is not None else None
-        found: list[Any] = []
+        keys: list[Any] = []
         unusable: KeyUnusableError | None = None
         named = files or [_path(f"~/.ssh/{name}") for name in DEFAULT_KEYS]
         for path in named:
             try:
-                found.append(await asyncio.to_thread(self.shared.keys.file, path, passphrase))
+                keys.append(await asyncio.to_thread(self.shared.keys.file, path, passphrase))
                 self.trouble.tried.append(str(path))
             except KeyUnusableError as exc:
                 # Default keys, and keys that ssh_config names for all hosts, may be missing or encrypted.
@@ -281,11 +281,11 @@ class Login:
         certificates = self._certificates(Path(f"{path}-cert.pub") for path in named)
         pairs = await self._agent_keys(files if unusable or self.settings.get("IdentitiesOnly") else None)
         pairs = for_keys(pairs, certificates)
-        if unusable is not None and not pairs and (explicit or not found) and (explicit or self.target.passwd is None):
+        if unusable is not None and not pairs and (explicit or not keys) and (explicit or self.target.passwd is None):
             raise unusable.for_target(self.target.id)
         if pairs:
             self.trouble.tried.append(f"{len(pairs)} of the agent")
-        return [*found, *pairs]
+        return [*keys, *pairs]
 
     async def _agent_keys(self, only: Sequence[Path] | None) -> list[Any]:
         """The agent's key pairs; with ``only``, those whose public key is stored next to one of these files."""
@@ -300,9 +300,9 @@ class Login:
 
     def _certificates(self, paths: Iterable[Path]) -> list[Any]:
         """The valid certificates; the reasons for the others are reported if the login fails."""
-        found, trouble = self.shared.keys.certificates(paths)
+        certificates, trouble = self.shared.keys.certificates(paths)
         self.trouble.certificates += trouble
-        return found
+        return certificates
 
     # --- host keys
 

@@ -78,12 +78,12 @@ def command(line: str, token: Token) -> list[str]:
     if _asks_for_shell(line):
         script, values = _script(line, token)
         return [_shell(), "-c", script, "pushsalt", *values]
-    found = shlex.split(line)
-    if found[:1] == ["exec"] and len(found) > 1:
-        del found[0]
-    if not found:
+    words = shlex.split(line)
+    if words[:1] == ["exec"] and len(words) > 1:
+        del words[0]
+    if not words:
         raise ValueError("the command is empty")
-    return [expand(word, token) for word in found]
+    return [expand(word, token) for word in words]
 
 
 def succeeds(words: list[str]) -> bool:

@@ -14,7 +14,7 @@ import os
 import re
 import shlex
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -65,7 +65,12 @@ _said: set[str] = set()
 
 def default_files() -> tuple[Path, ...]:
     """The user's ssh_config, then the system's, as far as they exist."""
-    return tuple(path for path in (_users(), Path("/etc/ssh/ssh_config")) if path.is_file())
+    return tuple(path for path in possible_files() if path.is_file())
+
+
+def possible_files() -> tuple[Path, ...]:
+    """The files of ``default_files``, whether they exist or not."""
+    return _users(), Path("/etc/ssh/ssh_config")
 
 
 def _users() -> Path:
@@ -90,6 +95,9 @@ class SshSettings:
     own_known_hosts: bool = False
     #: whether the settings depend on environment variables or on programs of ``Match exec``
     varies: bool = False
+    #: included files, and the folders in which their patterns are matched -> attributes before they were read; None if
+    #: a pattern matches folders
+    included: Mapping[str, str] | None = None
 
     def files(self, word: str, default: Sequence[Path]) -> list[Path]:
         """The files that an option of ssh_config names, or the default; ``none`` and /dev/null mean no file."""
@@ -112,6 +120,8 @@ class _Config(SSHClientConfig):
         self._careful = False
         #: whether the settings depend on an environment variable or a program
         self.varies = False
+        #: as in SshSettings
+        self.included: dict[str, str] | None = {}
         #: word of ssh_config -> file and line
         self.places: dict[str, str] = {}
         self._path, self._line_no = Path("ssh_options"), 0
@@ -124,18 +134,31 @@ class _Config(SSHClientConfig):
         handler = self._handlers.get(name)
         if handler is None:
             return
+        if name == "include":
+            self._note(args)
         new = handler[0] not in self._options
         handler[1](self, handler[0], args)
         if new and handler[0] in self._options:
             self.places[handler[0]] = f"{self._path}:{self._line_no}" if self._line_no else str(self._path)
+
+    def _note(self, patterns: Sequence[str]) -> None:
+        """Add the files of an Include to ``included``."""
+        for pattern in patterns:
+            folder = (self._default_path / Path(pattern).expanduser()).parent
+            if self.included is None or set(str(folder)) & set("*?["):
+                self.included = None
+                return
+            self.included[str(folder)] = regular.attributes(folder)
+            for path in folder.glob(Path(pattern).name):
+                self.included[str(path)] = regular.attributes(path)
 
     def parse(self, path: Path) -> None:
         """Read a file, and those that it includes. Raises OSError, UnicodeError, ConfigParseError."""
         if self._depth == 0:
             self._careful = path == _users()
         if self._careful:
-            found = path.stat()
-            if found.st_uid not in (0, os.geteuid()) or found.st_mode & 0o022:
+            status = path.stat()
+            if status.st_uid not in (0, os.geteuid()) or status.st_mode & 0o022:
                 raise ConfigParseError("others can write to it: chmod go-w, as ssh itself wants it")
         if self._depth >= _DEEPEST:
             raise ConfigParseError(f"{path}: included too deep")
@@ -148,15 +171,15 @@ class _Config(SSHClientConfig):
         self._depth -= 1
 
     def _read(self, line: str) -> None:
-        found = _LINE.match(line)
-        name = found["word"].lower() if found else ""
-        if found is None or name not in self._handlers or (not self._matching and name not in self._conditionals):
+        match = _LINE.match(line)
+        name = match["word"].lower() if match else ""
+        if match is None or name not in self._handlers or (not self._matching and name not in self._conditionals):
             return
         if name in _WHOLE:
-            args = [found["rest"]] if found["rest"] else []
+            args = [match["rest"]] if match["rest"] else []
         else:
             try:
-                args = shlex.split(found["rest"])
+                args = shlex.split(match["rest"])
                 if name in _OF_ENVIRONMENT:
                     args = [re.sub(r"\$\{(.*?)\}", self._variable, arg) for arg in args]
             except (ValueError, ConfigParseError) as exc:
@@ -169,11 +192,11 @@ class _Config(SSHClientConfig):
         elif name in self._conditionals:
             self._error(f"{name} of nothing")
 
-    def _variable(self, found: re.Match[str]) -> str:
+    def _variable(self, match: re.Match[str]) -> str:
         self.varies = True
-        value = os.environ.get(found[1])
+        value = os.environ.get(match[1])
         if value is None:
-            raise ConfigParseError(f"{found[1]} is not in the environment")
+            raise ConfigParseError(f"{match[1]} is not in the environment")
         return value.replace("%", "%%")
 
     def _hostname(self, option: str, args: list[str]) -> None:
@@ -265,8 +288,8 @@ def checked(target: Target, setting: str, value: str, problem: Callable[[str], s
 
 def hops(target: Target, jump: str) -> tuple[str, ...]:
     """The jump hosts that a ProxyJump names. Raises TargetError."""
-    found = tuple(each.strip() for each in jump.split(",")) if jump else ()
-    return tuple(checked(target, "ProxyJump", each, sshwords.jump_problem) for each in found)
+    names = tuple(each.strip() for each in jump.split(",")) if jump else ()
+    return tuple(checked(target, "ProxyJump", each, sshwords.jump_problem) for each in names)
 
 
 def _lenient(handler: Any) -> Any:
@@ -305,7 +328,7 @@ def resolve(target: Target, files: Sequence[Path], *, accept_new: bool = False) 
     host = checked(target, "host" if target.host else "id", target.host or target.id, sshwords.alias_problem)
     if target.user is not None:
         checked(target, "user", target.user, sshwords.user_problem)
-    given = _given(target, accept_new)
+    given = _valid_options(target, accept_new)
     config = _load(target, host, files, given, final=False)
     if config.has_match_final():
         config = _load(target, host, files, given, final=True)
@@ -326,10 +349,11 @@ def resolve(target: Target, files: Sequence[Path], *, accept_new: bool = False) 
         unchecked=_unchecked(config),
         own_known_hosts=any(sshwords.option(option)[0] == "userknownhostsfile" for option in given),
         varies=config.varies,
+        included=config.included,
     )
 
 
-def _given(target: Target, accept_new: bool) -> list[str]:
+def _valid_options(target: Target, accept_new: bool) -> list[str]:
     """The valid ssh_options of the inventory. Raises TargetError for one that is refused."""
     given = []
     for option in target.ssh_options:
@@ -367,21 +391,21 @@ def _unchecked(config: _Config) -> str:
 
 def _expanded(config: _Config, target: Target) -> dict[str, Any]:
     """The options with their tokens expanded. Raises TargetError."""
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for word in _EXPANDED:
         value: Any = config.get(word)
         if value is None:
             continue
         try:
             if isinstance(value, str):
-                found[word] = sshcommand.expand(value, config.token)
+                options[word] = sshcommand.expand(value, config.token)
                 if word == "ProxyJump":
-                    hops(target, found[word])
+                    hops(target, options[word])
             else:
-                found[word] = [sshcommand.expand(each, config.token) for each in value]
+                options[word] = [sshcommand.expand(each, config.token) for each in value]
         except sshcommand.TokenError as exc:
             raise _broken(target, config, word, exc) from None
-    return found
+    return options
 
 
 def _proxy(config: _Config, target: Target) -> tuple[str, ...]:

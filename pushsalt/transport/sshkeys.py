@@ -55,37 +55,37 @@ class Keys:
         """
         name, certificate_path = (str(path), passphrase), Path(f"{path}-cert.pub")
         stamps = (_stamp(path), _stamp(certificate_path))
-        stamp, found = self._files.get(name, (None, None))
-        if found is None or stamp != stamps:
+        stamp, key = self._files.get(name, (None, None))
+        if key is None or stamp != stamps:
             try:
-                found = _load(path, passphrase)
+                key = _load(path, passphrase)
             except KeyUnusableError as exc:
-                found = exc
-            self._files[name] = (stamps, found)
-        if isinstance(found, KeyUnusableError):
-            raise found
+                key = exc
+            self._files[name] = (stamps, key)
+        if isinstance(key, KeyUnusableError):
+            raise key
         if stamps[1] is None:
-            return found
+            return key
         certificate = self.certificate(certificate_path)
-        return (found, certificate) if why_not(certificate, found.public_data) == "" else found
+        return (key, certificate) if why_not(certificate, key.public_data) == "" else key
 
     def certificate(self, path: Path) -> Any:
         """The certificate in this file. Raises KeyUnusableError."""
-        stamp, found = self._certificates.get(str(path), (None, None))
-        if found is None or stamp != _stamp(path):
+        stamp, certificate = self._certificates.get(str(path), (None, None))
+        if certificate is None or stamp != _stamp(path):
             stamp = _stamp(path)
             try:
-                found = asyncssh.import_certificate(regular.read_bytes(path))
+                certificate = asyncssh.import_certificate(regular.read_bytes(path))
             except (OSError, asyncssh.KeyImportError) as exc:
-                found = KeyUnusableError(f"the certificate {path} cannot be used: {exc}", "renew or remove it")
-            self._certificates[str(path)] = (stamp, found)
-        if isinstance(found, KeyUnusableError):
-            raise found
-        return found
+                certificate = KeyUnusableError(f"the certificate {path} cannot be used: {exc}", "renew or remove it")
+            self._certificates[str(path)] = (stamp, certificate)
+        if isinstance(certificate, KeyUnusableError):
+            raise certificate
+        return certificate
 
     def certificates(self, paths: Iterable[Path]) -> tuple[list[Any], list[str]]:
         """The valid certificates of these files, and the reasons why others are not; missing files are ignored."""
-        found, trouble = [], []
+        certificates, trouble = [], []
         for path in paths:
             if _stamp(path) is None:
                 continue
@@ -98,8 +98,8 @@ class Keys:
             if reason:
                 trouble.append(f"the certificate {path} {reason}")
             else:
-                found.append(certificate)
-        return found, trouble
+                certificates.append(certificate)
+        return certificates, trouble
 
     async def agent(self, socket: str) -> list[Any]:
         """The agent's key pairs; empty if there is no agent or it does not answer."""
@@ -132,15 +132,15 @@ class Keys:
 
 def _load(path: Path, passphrase: str | None) -> Any:
     try:
-        found = path.stat()
+        status = path.stat()
         data = regular.read_bytes(path)
     except OSError as exc:
         raise KeyUnusableError(
             f"the private key {path} cannot be read: {exc.strerror}", "correct `priv` (or IdentityFile in ssh_config)"
         ) from exc
-    if found.st_uid == os.geteuid() and found.st_mode & 0o077:
+    if status.st_uid == os.geteuid() and status.st_mode & 0o077:
         raise KeyUnusableError(
-            f"the private key {path} can be read by others (mode {found.st_mode & 0o777:04o})", f"chmod 600 {path}"
+            f"the private key {path} can be read by others (mode {status.st_mode & 0o777:04o})", f"chmod 600 {path}"
         )
     try:
         key = asyncssh.import_private_key(data, passphrase)
@@ -179,14 +179,14 @@ def why_not(certificate: Any, public: bytes = b"") -> str:
 def for_keys(pairs: Sequence[Any], certificates: Sequence[Any]) -> list[Any]:
     """An agent's key pairs; a key with one of these certificates is listed with it, and then without it."""
     by_key = {certificate.key.public_data: certificate for certificate in certificates}
-    found = []
+    keys = []
     for pair in pairs:
         if not pair.has_cert and pair.key_public_data in by_key:
             certified = copy.copy(pair)
             certified.set_certificate(by_key[pair.key_public_data])
-            found.append(certified)
-        found.append(pair)
-    return found
+            keys.append(certified)
+        keys.append(pair)
+    return keys
 
 
 def public_half(pair: Any) -> bytes:
@@ -212,7 +212,7 @@ def _ended(pair: Any) -> bool:
 
 def _stamp(path: Path) -> Any:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode, found.st_uid
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_mode, status.st_uid

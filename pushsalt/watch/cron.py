@@ -54,9 +54,9 @@ class Cron:
                 continue
             for hour in sorted(self.hours):
                 for minute in sorted(self.minutes):
-                    found = datetime(day.year, day.month, day.day, hour, minute)
-                    if found >= first and found.timestamp() > moment:
-                        return found.timestamp()
+                    candidate = datetime(day.year, day.month, day.day, hour, minute)
+                    if candidate >= first and candidate.timestamp() > moment:
+                        return candidate.timestamp()
         raise ValueError("it names no time that will come")
 
     def _is_day(self, day: int, weekday: int) -> bool:
@@ -70,10 +70,10 @@ def parse(text: str) -> Cron:
     fields = _WORDS.get(text.strip().lower(), text).split()
     if len(fields) != len(_FIELDS):
         raise ValueError(f"{text!r} has {len(fields)} fields, not five")
-    found = [_values(field, *about) for field, about in zip(fields, _FIELDS, strict=True)]
-    weekdays = frozenset(value % 7 for value in found[4])
+    values = [_values(field, *about) for field, about in zip(fields, _FIELDS, strict=True)]
+    weekdays = frozenset(value % 7 for value in values[4])
     either = not fields[2].startswith("*") and not fields[4].startswith("*")
-    return Cron(found[0], found[1], found[2], found[3], weekdays, either)
+    return Cron(values[0], values[1], values[2], values[3], weekdays, either)
 
 
 def _values(field: str, name: str, lowest: int, highest: int, words: list[str], first: int) -> frozenset[int]:

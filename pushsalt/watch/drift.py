@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Found:
+class TargetDrift:
     """``drifted`` and ``failed``: tag -> ``__id__``, ``__sls__``, ``name``, ``comment``.
 
     ``answered``: whether the target was reached; ``error``: why there are no returns of states.
@@ -33,14 +33,14 @@ class Found:
         return self.answered and not self.error
 
 
-def found(result: TargetReturn, *, dry: bool = True) -> Found:
+def of_return(result: TargetReturn, *, dry: bool = True) -> TargetDrift:
     """The drift and failures in a return, of a dry run or of a run."""
     seconds = sum(result.phases.values())
     if result.shape == "states" and isinstance(result.ret, dict):
         states = {tag: ret for tag, ret in result.ret.items() if isinstance(ret, dict)}
         drifted = {tag: _about(ret) for tag, ret in states.items() if _drifts(ret, dry)}
         failed = {tag: _about(ret) for tag, ret in states.items() if ret.get("result") is False}
-        return Found(result.id, True, drifted, failed, len(states), seconds)
+        return TargetDrift(result.id, True, drifted, failed, len(states), seconds)
     answered = result.exit_code != EXIT_NO_ANSWER
     if result.shape == "error":
         error = str(result.ret["error"]["message"])
@@ -48,7 +48,7 @@ def found(result: TargetReturn, *, dry: bool = True) -> Found:
         error = "\n".join(map(str, result.ret))
     else:
         error = "it returned no states"
-    return Found(result.id, answered, seconds=seconds, error=error)
+    return TargetDrift(result.id, answered, seconds=seconds, error=error)
 
 
 def _drifts(ret: Mapping[str, Any], dry: bool) -> bool:
@@ -59,19 +59,19 @@ def _about(ret: Mapping[str, Any]) -> dict[str, Any]:
     return {key: ret.get(key) for key in ("__id__", "__sls__", "name", "comment")}
 
 
-def event(before: list[str], found: Found, jid: str, applied: bool) -> tuple[str, dict[str, Any]] | None:
+def event(before: list[str], drift: TargetDrift, jid: str, applied: bool) -> tuple[str, dict[str, Any]] | None:
     """The event of a target whose drift differs from ``before`` (tags of drifted states); None if it is the same."""
-    now = sorted(found.drifted)
+    now = sorted(drift.drifted)
     if now == before:
         return None
     data = {
-        "id": found.id,
+        "id": drift.id,
         "jid": jid,
         "applied": applied,
         "in_order": not now,
         "drifted": now,
         "new": sorted(set(now) - set(before)),
         "back": sorted(set(before) - set(now)),
-        "states": [{"tag": tag, **found.drifted[tag]} for tag in now],
+        "states": [{"tag": tag, **drift.drifted[tag]} for tag in now],
     }
-    return f"pushsalt/drift/{found.id}", data
+    return f"pushsalt/drift/{drift.id}", data

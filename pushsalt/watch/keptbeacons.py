@@ -67,7 +67,7 @@ async def serve(path: str, clients: Clients, journal: Journal) -> None:
     reader, writer = opened
 
     def tell(id: str, names: list[str], error: str = "") -> None:
-        writer.write(lease.said(b"b", id=id, names=names, error=error))
+        writer.write(lease.message(b"b", id=id, names=names, error=error))
 
     connections = _Connections(reader)
     evaluation = Evaluation(
@@ -81,7 +81,7 @@ async def serve(path: str, clients: Clients, journal: Journal) -> None:
     project = clients.client.project
     project.pool.start()
     await project.prepare(asyncio.Event())
-    writer.write(lease.said(b"f"))
+    writer.write(lease.message(b"f"))
     try:
         while not connections.has_ended:
             was_idle = beacons.is_idle

@@ -14,7 +14,7 @@ from pushsalt.cache.store import write_atomic
 from pushsalt.errors import CommandError
 
 if TYPE_CHECKING:
-    from pushsalt.watch.drift import Found
+    from pushsalt.watch.drift import TargetDrift
 
 _TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 #: Limits: bytes and seconds of a request, and concurrent connections.
@@ -52,17 +52,17 @@ class Metrics:
     rounds: dict[str, float] = field(default_factory=dict)
     jobs: dict[str, dict[str, float]] = field(default_factory=dict)
 
-    def add(self, found: Found) -> None:
+    def add(self, drift: TargetDrift) -> None:
         """Add the result of a round for a target."""
-        row = self.targets.setdefault(found.id, dict.fromkeys(("failures_total", "applied_total"), 0.0))
-        row["up"] = float(found.answered)
-        row["run_seconds"] = found.seconds
-        if found.answered:
+        row = self.targets.setdefault(drift.id, dict.fromkeys(("failures_total", "applied_total"), 0.0))
+        row["up"] = float(drift.answered)
+        row["run_seconds"] = drift.seconds
+        if drift.answered:
             row["last_contact_timestamp_seconds"] = time.time()
-        if found.is_known:
-            row["states"], row["drifted_states"] = float(found.total), float(len(found.drifted))
-            row["failed_states"] = float(len(found.failed))
-        if not found.is_known or found.failed:
+        if drift.is_known:
+            row["states"], row["drifted_states"] = float(drift.total), float(len(drift.drifted))
+            row["failed_states"] = float(len(drift.failed))
+        if not drift.is_known or drift.failed:
             row["failures_total"] += 1
 
     def applied(self, id: str) -> None:

@@ -55,44 +55,44 @@ class Rounds:
     async def round(self) -> None:
         """Run one round. Raises CommandError for targets that cannot be selected."""
         began = time.monotonic()
-        found = await self._run(self._watch.selection, dry=True)
-        for each in found.values():
+        drifts = await self._run(self._watch.selection, dry=True)
+        for each in drifts.values():
             self._metrics.add(each)
         if self._watch.applies:
-            drifted = [id for id, each in found.items() if each.drifted]
+            drifted = [id for id, each in drifts.items() if each.drifted]
             if drifted:
                 again = await self._run(selected(drifted), dry=False)
                 for id, each in again.items():
                     if each.is_known and not each.failed:
                         self._metrics.applied(id)
                         self._metrics.targets[id]["drifted_states"] = 0.0
-                    found[id] = each
-        self.exit_code = max((_code(each) for each in found.values()), default=EXIT_OK)
+                    drifts[id] = each
+        self.exit_code = max((_code(each) for each in drifts.values()), default=EXIT_OK)
         self._metrics.round_ended(time.monotonic() - began)
 
-    async def _run(self, selection: Selection, *, dry: bool) -> dict[str, drift.Found]:
+    async def _run(self, selection: Selection, *, dry: bool) -> dict[str, drift.TargetDrift]:
         client = self._clients.one()
         jids: list[str] = []
         client.on_begin = jids.append
-        found: dict[str, drift.Found] = {}
+        drifts: dict[str, drift.TargetDrift] = {}
         options = replace(self._watch.options, test=dry)
         with self._clients.running(client):
             async for result in self._stream(client, selection, options):
-                each = drift.found(result, dry=dry)
-                found[each.id] = each
+                each = drift.of_return(result, dry=dry)
+                drifts[each.id] = each
                 if each.is_known:
                     await self._compare(each, jids[0] if jids else "", applied=not dry)
                 elif each.error:
                     self._say(f"{each.id}  {self._clients.redacted(each.error).removeprefix(f'{each.id}: ')}")
-        return found
+        return drifts
 
     def _stream(self, client: WatchClient, selection: Selection, options: JobOptions) -> Any:
         return client.stream_apply(selection, self._watch.sls, options)
 
-    async def _compare(self, found: drift.Found, jid: str, *, applied: bool) -> None:
+    async def _compare(self, result: drift.TargetDrift, jid: str, *, applied: bool) -> None:
         """Compare the drift of a target with the stored one; store a difference, with an event."""
         try:
-            event = await asyncio.to_thread(self._store, found, jid, applied)
+            event = await asyncio.to_thread(self._store, result, jid, applied)
             self._said = ""
         except (OSError, sqlite3.Error) as exc:
             text = f"{self._journal.path}: {getattr(exc, 'strerror', None) or exc}"
@@ -104,20 +104,20 @@ class Rounds:
             data = event[1]
             how = "corrected" if applied else "in order again"
             states = ", ".join(f"{each['__sls__']}: {each['__id__']}" for each in data["states"])
-            self._say(f"{found.id}  " + (how if data["in_order"] else f"drifted: {states}"))
+            self._say(f"{result.id}  " + (how if data["in_order"] else f"drifted: {states}"))
 
-    def _store(self, found: drift.Found, jid: str, applied: bool) -> tuple[str, dict[str, Any]] | None:
+    def _store(self, result: drift.TargetDrift, jid: str, applied: bool) -> tuple[str, dict[str, Any]] | None:
         if self._watched is None:
             self._watched = Watched(self._journal, self._watch.sls)
-        event = drift.event(self._watched.tags(found.id), found, jid, applied)
+        event = drift.event(self._watched.tags(result.id), result, jid, applied)
         if event is None:
             return None
         event = event[0], self._clients.hidden(event[1])
-        self._watched.change(found.id, sorted(found.drifted), event)
+        self._watched.change(result.id, sorted(result.drifted), event)
         return event
 
 
-def _code(found: drift.Found) -> int:
-    if not found.answered:
+def _code(result: drift.TargetDrift) -> int:
+    if not result.answered:
         return EXIT_NO_ANSWER
-    return EXIT_FAILED if found.failed or found.error else EXIT_OK
+    return EXIT_FAILED if result.failed or result.error else EXIT_OK

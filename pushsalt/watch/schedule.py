@@ -63,7 +63,7 @@ def entries(opts: Mapping[str, Any]) -> tuple[list[Entry], list[str]]:
         raise ConfigError(f"schedule is a mapping of names to jobs, not {type(given).__name__}", _HINT)
     if given.get("enabled") is False:
         return [], []
-    found, warnings = [], []
+    entries, warnings = [], []
     for name, job in given.items():
         if name in _OF_ALL:
             continue
@@ -75,8 +75,8 @@ def entries(opts: Mapping[str, Any]) -> tuple[list[Entry], list[str]]:
         if unknown:
             warnings.append(f"schedule: {name} is not run: it has {', '.join(unknown)}, which pushsalt does not know")
             continue
-        found.append(_entry(str(name), job, given.get("splay")))
-    return found, warnings
+        entries.append(_entry(str(name), job, given.get("splay")))
+    return entries, warnings
 
 
 def _entry(name: str, job: Mapping[str, Any], splay: Any) -> Entry:
@@ -97,7 +97,7 @@ def _entry(name: str, job: Mapping[str, Any], splay: Any) -> Entry:
         seconds,
         times,
         _splay(name, job.get("splay", splay)),
-        _whole(name, "maxrunning", job.get("maxrunning", 1)),
+        _integer(name, "maxrunning", job.get("maxrunning", 1)),
         bool(job.get("return_job", True)),
         bool(job.get("run_on_start", times is None)),
         job.get("tgt"),
@@ -111,7 +111,7 @@ def _times(name: str, job: Mapping[str, Any]) -> tuple[float, cron.Cron | None]:
     if bool(units) == ("cron" in job):
         raise ConfigError(f"schedule: {name} has an interval ({', '.join(_UNITS)}), or cron", _HINT)
     if units:
-        total = float(sum(_whole(name, unit, job[unit]) * _UNITS[unit] for unit in units))
+        total = float(sum(_integer(name, unit, job[unit]) * _UNITS[unit] for unit in units))
         if total < 1:
             raise ConfigError(f"schedule: {name}: its interval is at least one second", _HINT)
         return total, None
@@ -127,14 +127,14 @@ def _splay(name: str, given: Any) -> tuple[int, int]:
     if not given:
         return 0, 0
     if isinstance(given, Mapping):
-        low, high = _whole(name, "splay", given.get("start", 0)), _whole(name, "splay", given.get("end", 0))
+        low, high = _integer(name, "splay", given.get("start", 0)), _integer(name, "splay", given.get("end", 0))
         if high < low:
             raise ConfigError(f"schedule: {name}: the end of splay is before its start", _HINT)
         return low, high
-    return 1, max(1, _whole(name, "splay", given))
+    return 1, max(1, _integer(name, "splay", given))
 
 
-def _whole(name: str, what: str, value: Any) -> int:
+def _integer(name: str, what: str, value: Any) -> int:
     try:
         number = int(value)
     except (TypeError, ValueError):

@@ -181,6 +181,6 @@ class Service:
                 return "" if answer["success"] else "it returned a failure"
             options = replace(rollouts.options(options, {}), returners=entry.returners)
             selection = rollouts.selection(entry.tgt, entry.tgt_type)
-            found = await client.run_async(selection, entry.function, args, kwargs, options)
-            failed = [id for id, result in found.items() if result.exit_code]
+            returns = await client.run_async(selection, entry.function, args, kwargs, options)
+            failed = [id for id, result in returns.items() if result.exit_code]
             return f"on {', '.join(failed)}" if failed else ""

@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import AsyncIterator, Iterable, Iterator
+import math
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import CommandError
@@ -29,6 +31,8 @@ RENEW: Final = 5.0
 DUPLICATES: Final = 600.0
 #: Seconds for which returns and states of jobs are kept.
 KEEP: Final = 7 * 86400.0
+#: Seconds between two warnings about a full store.
+_SAY_FULL: Final = 30.0
 #: Seconds of one request for messages.
 _PULL: Final = 20.0
 _NS: Final = 1_000_000_000
@@ -36,6 +40,10 @@ _NS: Final = 1_000_000_000
 
 class ServerError(CommandError):
     """The NATS server cannot be used."""
+
+
+class FullError(ServerError):
+    """The server stores nothing more: its disk, a limit of it, of the account or of the stream is reached."""
 
 
 class MissingError(ServerError):
@@ -57,7 +65,8 @@ class Connection:
         self.nc = nc
         #: whether all servers are on this machine
         self.loopback = is_here(url)
-        self.js = nc.jetstream(timeout=CONNECT)
+        self.js = nc.jetstream(timeout=CONNECT, prefix=names.api_of(nc))
+        self._said_full = 0.0
 
     async def setup(self, sites: Iterable[str]) -> None:
         """Create the streams and buckets that are missing. Raises ServerError."""
@@ -130,38 +139,74 @@ class Connection:
             return False
         return True
 
-    async def store(self, subject: str, data: bytes, id: str = "") -> int:
-        """Store a message in the stream of its subject, however long the server is away; returns its sequence number.
+    async def store(
+        self,
+        subject: str,
+        data: bytes,
+        id: str = "",
+        *,
+        patience: float = math.inf,
+        refused: Callable[[str], None] | None = None,
+    ) -> int:
+        """Store a message as ``stored`` does; returns its sequence number."""
+        return int((await self.stored(subject, data, id, patience=patience, refused=refused)).seq)
 
-        ``id``: the server drops another message with the same one. Raises ServerError if the stream does not take it.
+    async def stored(
+        self,
+        subject: str,
+        data: bytes,
+        id: str = "",
+        *,
+        patience: float = math.inf,
+        refused: Callable[[str], None] | None = None,
+    ) -> Any:
+        """Store a message in the stream of its subject, however long the server is away; returns nats-py's ``PubAck``.
+
+        ``id``: the server drops another message with the same one. ``refused`` gets the reason when a full store has
+        refused the message for the first time; after ``patience`` seconds of this FullError is raised. Raises
+        ServerError if the stream does not take it.
         """
         import nats.errors
         from nats.js import errors
 
         headers = {names.MESSAGE_ID: id} if id else None
-        wait = 0.1
+        wait, since = 0.1, 0.0
         while True:
             try:
-                answer = await self.js.publish(subject, data, timeout=CONNECT, headers=headers)
-                return int(answer.seq)
-            except (errors.NoStreamResponseError, errors.ServiceUnavailableError, nats.errors.TimeoutError) as exc:
+                return await self.js.publish(subject, data, timeout=CONNECT, headers=headers)
+            except (errors.NoStreamResponseError, nats.errors.TimeoutError) as exc:
                 if self.nc.is_closed:
                     raise ServerError("the connection with the NATS server was closed", "see the log") from None
                 log.debug("%s is not stored yet: %s", subject, exc or type(exc).__name__)
             except (nats.errors.OutboundBufferLimitError, nats.errors.ConnectionReconnectingError):
                 pass
             except errors.APIError as exc:
-                if not _passes(exc):
-                    raise ServerError(f"the NATS server does not store a message: {exc.description}", _FULL) from None
-                log.warning("the NATS server does not store a message: %s; trying again", exc.description)
+                text = f"the NATS server does not store a message: {exc.description}"
+                if _is_full(exc):
+                    if not since and refused is not None:
+                        refused(text)
+                    since = since or time.monotonic()
+                    if time.monotonic() - since >= patience:
+                        raise FullError(text, _FULL) from None
+                    self._say_full(text)
+                elif not _passes(exc):
+                    raise ServerError(text, _FULL) from None
+                else:
+                    log.debug("%s is not stored yet: %s", subject, exc.description)
             except nats.errors.Error as exc:
                 raise ServerError(f"the NATS server does not take a message: {exc}", "see its log") from None
             await asyncio.sleep(wait)
             wait = min(5.0, wait * 2)
 
-    async def put(self, bucket: str, key: str, data: bytes) -> None:
-        """Put a value into a bucket."""
-        await self.store(f"$KV.{bucket}.{key}", data)
+    def _say_full(self, text: str) -> None:
+        """Warn from time to time."""
+        if not self._said_full or time.monotonic() - self._said_full > _SAY_FULL:
+            self._said_full = time.monotonic()
+            log.warning("%s; trying again (%s)", text, _FULL)
+
+    async def put(self, bucket: str, key: str, data: bytes, patience: float = math.inf) -> None:
+        """Put a value into a bucket. Raises FullError after so many seconds in which the store was full."""
+        await self.store(f"$KV.{bucket}.{key}", data, patience=patience)
 
     async def get(self, bucket: str, key: str) -> bytes | None:
         """The value of a key in a bucket; None without one. Raises ServerError."""
@@ -185,13 +230,20 @@ class Connection:
             await self.nc.close()
 
 
-#: Codes of JetStream's errors that pass: a full store or stream is emptied, a cluster elects a leader.
-_PASSING: Final = frozenset({10023, 10047, 10077, 10008, 503})
+#: Codes of JetStream's errors that pass: the store, the account or the stream is full until space is made; a cluster
+#: elects a leader.
+_FULL_CODES: Final = frozenset({10023, 10028, 10047, 10077, 10002})
+_NO_LEADER: Final = 10008
+_OFF: Final = "start it with -js, or see its log"
 _FULL: Final = "look at the limits of the account and at the space on the disk of the server"
 
 
+def _is_full(exc: Any) -> bool:
+    return bool(exc.err_code in _FULL_CODES or "maximum" in str(exc.description))
+
+
 def _passes(exc: Any) -> bool:
-    return exc.err_code in _PASSING or exc.code == 503 or "maximum" in str(exc.description)
+    return bool(exc.err_code == _NO_LEADER or exc.code == 503)
 
 
 @contextlib.contextmanager
@@ -205,8 +257,12 @@ def explained(what: str) -> Iterator[None]:
     except errors.NotFoundError:
         raise MissingError(f"NATS: {what}: it is not there", "a controller creates it when it uses the site") from None
     except errors.APIError as exc:
+        if isinstance(exc, errors.ServiceUnavailableError) and not _is_full(exc):
+            raise ServerError(
+                f"NATS: {what}: the server has no JetStream", "start it with -js, or see its log"
+            ) from None
         raise ServerError(f"NATS: {what}: {exc.description or exc}", _FULL) from None
-    except errors.ServiceUnavailableError:
+    except errors.NoStreamResponseError:
         raise ServerError(f"NATS: {what}: the server has no JetStream", "start it with -js, or see its log") from None
     except (nats.errors.Error, asyncio.TimeoutError) as exc:
         hint = "check the server, and the permissions of these credentials"
@@ -239,7 +295,7 @@ async def connect(url: str, folder: Path | None = None, name: str = "pushsalt", 
 
     options = trust.connect_options(url, folder)
     while True:
-        nc = Client()
+        nc = Client(names.api(trust.domain_of(url)))
         try:
             connecting = nc.connect(
                 **options,
@@ -290,7 +346,7 @@ class Pull:
 
     def __init__(self, connection: Connection, stream: str, consumer: str) -> None:
         self._nc = connection.nc
-        self._subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+        self._subject = f"{names.api_of(connection.nc)}.CONSUMER.MSG.NEXT.{stream}.{consumer}"
         self._sub: Any = None
         self._inbox = ""
 

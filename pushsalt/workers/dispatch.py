@@ -40,6 +40,9 @@ log = logging.getLogger(__name__)
 
 #: Seconds that a stopped job waits for the returns of its targets, after each step.
 _STOPPING: Final = 5.0
+#: Seconds for which a full store is waited for: by a shard, and before the first one.
+FULL: Final = 60.0
+_BEGIN: Final = 5.0
 #: Most bytes of shards that are being stored at the same time.
 _STORING: Final = 64
 
@@ -117,8 +120,10 @@ class Dispatcher:
         self._state = before
         if before is None and not self._within:
             self._state = state.JobState(start, key, self._first)
-            await state.save(self._connection, self._party, self._state)
+            await state.save(self._connection, self._party, self._state, patience=_BEGIN)
         await self._connection.nc.subscribe(names.progress_subject(jid=job.jid), cb=self._progressed)
+        if not self._within:
+            project.reporter.run_sited(self._sites)
         with contextlib.suppress(nats.ServerError):
             await self._watch.count_workers()
         self._spawn(self._follow(reader))
@@ -288,11 +293,17 @@ class Dispatcher:
         handed = messages.sealed(Head("handed", jid, shard.site, shard.n, CONTROLLER_TOKEN), data, box)
         head = Head("shard", jid, shard.site, shard.n, job=self._jobs[shard.site])
         head = messages.sealed(head, data, box)
-        async with self._storing:
-            subject = names.returns_subject(shard.site, CONTROLLER_TOKEN, jid)
-            await self._connection.store(subject, messages.encode(handed), messages.message_id(handed))
-            subject = names.work_subject(shard.site)
-            shard.seq = await self._connection.store(subject, messages.encode(head), messages.message_id(head))
+        store, patience = self._connection.store, FULL
+        try:
+            async with self._storing:
+                subject = names.returns_subject(shard.site, CONTROLLER_TOKEN, jid)
+                await store(subject, messages.encode(handed), messages.message_id(handed), patience=patience)
+                subject = names.work_subject(shard.site)
+                shard.seq = await store(subject, messages.encode(head), messages.message_id(head), patience=patience)
+        except nats.FullError as exc:
+            shard.done = shard.given_up = True
+            for result in self._ledger.close(shard, "store_full", f"nothing was done: {exc}", exc.hint):
+                self._answer(result)
 
     # returns ----------------------------------------------------------------------------------------------------------
 
@@ -376,10 +387,14 @@ class Dispatcher:
         for site in sorted({shard.site for shard in self._ledger.shards.values() if shard.open}):
             box = self._ledger.box(site).seal(messages.pack_data({"at_once": at_once}), f"stop {jid} {site}")
             order = messages.encode(Head("stop", jid, site, box=box))
-            # a worker that takes a shard now reads the bucket after its subscription to orders
+            # first for a store that is full; again, since a worker that takes a shard now reads the bucket
+            await self._publish_order(jid, order)
             await self._connection.put(names.STOPPED_BUCKET, f"{jid}.{site}", box)
-            with contextlib.suppress(Exception):
-                await self._connection.nc.publish(names.control_subject(jid), order)
+            await self._publish_order(jid, order)
+
+    async def _publish_order(self, jid: str, order: bytes) -> None:
+        with contextlib.suppress(Exception):
+            await self._connection.nc.publish(names.control_subject(jid), order)
 
 
 class _Remote:

@@ -222,6 +222,7 @@ class JobHere:
         step = 1 + at_once
         if step > self._last_step:
             self._last_step = step
+            log.warning("job %s was stopped by its controller%s", self.jid, ": at once" if at_once else "")
             self.stopping.cancel(dict(self.tasks))
 
     async def close(self) -> None:

@@ -379,6 +379,11 @@ def message_id(head: Head, id: str = "") -> str:
     return f"{head.jid}.{head.site}.{head.n}.{head.kind}.{which}.{head.part}"
 
 
+def claim_id(head: Head) -> str:
+    """The same for the first ``taken`` of a shard, whichever worker sends it."""
+    return f"{head.jid}.{head.site}.{head.n}.claim"
+
+
 def split(head: Head, data: bytes, box: Box) -> list[Head]:
     """The message with a box of this data, or its parts, with a box each, if it is too large for one message."""
     if len(data) <= PART:

@@ -6,7 +6,8 @@
     pushsalt.control.JID                stop a job; not stored
     KV pushsalt-jobs        JID         state of a job; for controllers only
     KV pushsalt-stopped     JID.SITE    jobs that were stopped: no shard of them begins
-    KV pushsalt-workers     SITE.WORKER presence of workers; entries end by themselves
+    KV pushsalt-workers     SITE.WORKER presence of workers; entries end by themselves. SITE.controller has no content:
+                                        by it controllers try whether the server stores something
     KV pushsalt-SITE                    the project, for the workers of one site (``objects.py``)
 
 Controllers may use everything below ``pushsalt.`` and the JetStream API. ``worker_publishes`` and
@@ -16,7 +17,7 @@ Controllers may use everything below ``pushsalt.`` and the JetStream API. ``work
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 
 from pushsalt.errors import UsageError
 
@@ -48,6 +49,16 @@ def check_site(name: str) -> str:
 def is_name(text: str) -> bool:
     """Whether a text can be the name of a site or the id of a worker."""
     return _NAME.fullmatch(text) is not None
+
+
+def api(domain: str = "") -> str:
+    """The beginning of the subjects of JetStream's API, in a domain of JetStream if one is named."""
+    return f"$JS.{domain}.API" if domain else "$JS.API"
+
+
+def api_of(nc: Any) -> str:
+    """The same for a connected client: that of pushsalt, or of nats-py itself."""
+    return str(getattr(nc, "api", api()))
 
 
 def work_stream(site: str) -> str:
@@ -91,25 +102,31 @@ def inbox(site: str) -> str:
 
 
 def worker_publishes(site: str) -> list[str]:
-    """The subjects to which the workers of a site publish, with the requests to JetStream that they make."""
+    """The subjects to which the workers of a site publish, with the requests to JetStream that they make.
+
+    The requests may also name a domain: those of workers at a leaf node do.
+    """
     work, objects = work_stream(site), objects_bucket(site)
+    requests = [
+        "INFO",
+        f"STREAM.INFO.{work}",
+        f"CONSUMER.INFO.{work}.{CONSUMER}",
+        f"CONSUMER.MSG.NEXT.{work}.{CONSUMER}",
+        # the site's own returns of a job, when a shard is delivered again; the names of consumers cannot be guessed
+        f"CONSUMER.CREATE.{RETURNS_STREAM}.*.pushsalt.returns.{site}.>",
+        f"CONSUMER.MSG.NEXT.{RETURNS_STREAM}.*",
+        f"CONSUMER.DELETE.{RETURNS_STREAM}.*",
+        # whether a job was stopped
+        f"DIRECT.GET.KV_{STOPPED_BUCKET}.$KV.{STOPPED_BUCKET}.*.{site}",
+        # the project: pieces by their names
+        f"DIRECT.GET.KV_{objects}.>",
+    ]
     return [
         returns_subject(site),
         progress_subject(site),
         f"$KV.{WORKERS_BUCKET}.{site}.*",
         f"$JS.ACK.{work}.{CONSUMER}.>",
-        "$JS.API.INFO",
-        f"$JS.API.STREAM.INFO.{work}",
-        f"$JS.API.CONSUMER.INFO.{work}.{CONSUMER}",
-        f"$JS.API.CONSUMER.MSG.NEXT.{work}.{CONSUMER}",
-        # the site's own returns of a job, when a shard is delivered again; the names of consumers cannot be guessed
-        f"$JS.API.CONSUMER.CREATE.{RETURNS_STREAM}.*.pushsalt.returns.{site}.>",
-        f"$JS.API.CONSUMER.MSG.NEXT.{RETURNS_STREAM}.*",
-        f"$JS.API.CONSUMER.DELETE.{RETURNS_STREAM}.*",
-        # whether a job was stopped
-        f"$JS.API.DIRECT.GET.KV_{STOPPED_BUCKET}.$KV.{STOPPED_BUCKET}.*.{site}",
-        # the project: pieces by their names
-        f"$JS.API.DIRECT.GET.KV_{objects}.>",
+        *(f"{prefix}.{each}" for prefix in (api(), api("*")) for each in requests),
     ]
 
 

@@ -99,7 +99,7 @@ async def upload(nc: Any, project: Project, sites: Sequence[str], party: Party) 
 
 class _Upload:
     def __init__(self, nc: Any, site: str, parts: Parts, keys: Keys) -> None:
-        self._nc, self._js = nc, nc.jetstream()
+        self._nc, self._js = nc, nc.jetstream(prefix=names.api_of(nc))
         self._bucket = names.objects_bucket(site)
         self._site = site
         self._parts = parts
@@ -296,7 +296,7 @@ async def _get(nc: Any, bucket: str, key: str) -> bytes | None:
     """The value of a key; None if the bucket does not have it, or if there is no bucket."""
     from nats.errors import NoRespondersError
 
-    subject = f"$JS.API.DIRECT.GET.KV_{bucket}.$KV.{bucket}.{key}"
+    subject = f"{names.api_of(nc)}.DIRECT.GET.KV_{bucket}.$KV.{bucket}.{key}"
     try:
         found = await nc.request(subject, b"", timeout=_PATIENCE)
     except NoRespondersError:
@@ -314,7 +314,8 @@ async def _exists(nc: Any, stream: str) -> bool:
 
 async def _api(nc: Any, name: str, request: dict[str, Any], missing: bool = False) -> dict[str, Any]:
     """The answer of JetStream; empty with ``missing`` if there is no such thing. Raises StoreError."""
-    answer = json.loads((await nc.request(f"$JS.API.{name}", json.dumps(request).encode(), timeout=_PATIENCE)).data)
+    subject = f"{names.api_of(nc)}.{name}"
+    answer = json.loads((await nc.request(subject, json.dumps(request).encode(), timeout=_PATIENCE)).data)
     error = answer.get("error")
     if error is None:
         return dict(answer)

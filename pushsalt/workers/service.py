@@ -129,7 +129,8 @@ class Worker:
                 await self.connection.setup([self.site])
                 return
             if not told:
-                log.warning("the site %s has no stream yet: the first controller that uses it creates it", self.site)
+                why = "the first controller that uses it creates it"
+                log.warning("the site %s has no stream yet: %s", self.site, why)
                 told = True
             await asyncio.sleep(1.0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
@@ -35,14 +36,14 @@ class JobState:
     state: str = "running"
 
 
-async def save(connection: Connection, party: Party, job: JobState) -> None:
-    """Store the state of a job."""
+async def save(connection: Connection, party: Party, job: JobState, patience: float = math.inf) -> None:
+    """Store the state of a job. Raises FullError after so many seconds in which the store was full."""
     start = {each.name: getattr(job.start, each.name) for each in fields(JobStart)}
     start["ids"] = list(job.start.ids)
     more = {name: getattr(job, name) for name in ("key", "first", "end", "exit_code", "state")}
     data = messages.pack_data({"v": messages.VERSION, "start": start, **more})
     sealed = party.seal(CONTROLLER, data, f"state {job.start.jid}")
-    await connection.put(names.JOBS_BUCKET, job.start.jid, sealed)
+    await connection.put(names.JOBS_BUCKET, job.start.jid, sealed, patience)
 
 
 async def load(connection: Connection, party: Party, jid: str) -> JobState | None:

@@ -42,6 +42,24 @@ def connect_options(url: str, folder: Path | None) -> dict[str, Any]:
     return options
 
 
+def domain_of(url: str) -> str:
+    """The domain of JetStream that a URL names (``nats://HOST?domain=NAME``); empty if none. Raises UsageError."""
+    found = {_domain(_checked(each.strip())) for each in url.split(",") if each.strip()}
+    if len(found) > 1:
+        raise UsageError("the NATS servers have different domains", hint="write the same `?domain=` at each of them")
+    return found.pop() if found else ""
+
+
+def _domain(server: SplitResult) -> str:
+    """The domain in the query. Raises ValueError for anything else there."""
+    if not server.query:
+        return ""
+    key, _, name = server.query.partition("=")
+    if key != "domain" or not names.is_name(name):
+        raise ValueError(server.query)
+    return name
+
+
 def is_loopback(host: str) -> bool:
     """Whether a host is this machine, by its text."""
     try:
@@ -54,14 +72,14 @@ def _checked(text: str) -> SplitResult:
     """The parts of a server's URL. Raises UsageError."""
     try:
         found = urlsplit(text if "://" in text else f"nats://{text}")
-        port = found.port
+        port, _ = found.port, _domain(found)
     except ValueError:
         found, port = urlsplit("nats://"), None
     shown = text.rpartition("@")[2]
     if found.username is not None or found.password is not None:
         hint = "leave it out: workers and controllers log in with the keys of `pushsalt worker init`"
         raise UsageError(f"the URL of {shown} has a login in it", hint=hint)
-    if found.scheme not in _SCHEMES or not found.hostname or port == 0 or found.path.strip("/") or found.query:
+    if found.scheme not in _SCHEMES or not found.hostname or port == 0 or found.path.strip("/"):
         raise UsageError(f"{shown!r} is no URL of a NATS server", hint="for example tls://nats.example.com:4222")
     return found
 

@@ -8,15 +8,15 @@ import pytest
 
 from pushsalt.errors import CommandError
 from pushsalt.watch import metrics
-from pushsalt.watch.drift import Found
+from pushsalt.watch.drift import TargetDrift
 
 STATE = {"__id__": "a", "__sls__": "b", "name": "a", "comment": ""}
 
 
 def test_what_a_round_has_found():
     figures = metrics.Metrics()
-    figures.add(Found("web1", True, {"t": STATE}, {}, 3, 0.5))
-    figures.add(Found('we"b2', False, error="unreachable"))
+    figures.add(TargetDrift("web1", True, {"t": STATE}, {}, 3, 0.5))
+    figures.add(TargetDrift('we"b2', False, error="unreachable"))
     figures.round_ended(1.5)
     lines = figures.text().splitlines()
     for line in (
@@ -35,8 +35,8 @@ def test_what_a_round_has_found():
 
 def test_a_target_that_does_not_answer_keeps_its_last_result():
     figures = metrics.Metrics()
-    figures.add(Found("web1", True, {"t": STATE}, {}, 3, 0.5))
-    figures.add(Found("web1", False, error="unreachable"))
+    figures.add(TargetDrift("web1", True, {"t": STATE}, {}, 3, 0.5))
+    figures.add(TargetDrift("web1", False, error="unreachable"))
     assert 'pushsalt_drifted_states{id="web1"} 1' in figures.text()
     assert 'pushsalt_up{id="web1"} 0' in figures.text()
 

@@ -9,7 +9,7 @@ import pytest
 
 from pushsalt.errors import UsageError
 from pushsalt.workers import connection, setup
-from pushsalt.workers.trust import connect_options
+from pushsalt.workers.trust import connect_options, domain_of
 
 
 @pytest.fixture
@@ -23,6 +23,30 @@ def test_this_machine_needs_no_keys(url):
     options = connect_options(url, None)
     assert ("user_jwt_cb" not in options and "tls" in options) or url.startswith("tls") is False
     assert len(options["servers"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "domain"),
+    [
+        ("nats://127.0.0.1", ""),
+        ("nats://127.0.0.1?domain=hub", "hub"),
+        ("127.0.0.1:4333/?domain=hub,nats://[::1]?domain=hub", "hub"),
+    ],
+)
+def test_a_url_may_name_a_domain_of_jetstream(url, domain):
+    assert domain_of(url) == domain
+    assert not any("domain" in each for each in connect_options(url, None)["servers"])
+
+
+@pytest.mark.parametrize("url", ["nats://127.0.0.1?domain=a.b", "nats://127.0.0.1?x=hub", "nats://127.0.0.1?domain="])
+def test_another_query_is_refused(url):
+    with pytest.raises(UsageError, match="is no URL of a NATS server"):
+        domain_of(url)
+
+
+def test_all_servers_have_one_domain():
+    with pytest.raises(UsageError, match="different domains"):
+        domain_of("nats://127.0.0.1?domain=a,nats://127.0.0.1")
 
 
 def test_another_machine_needs_tls(folder):

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def render(report: Report, base: str, color: bool) -> str:
-    found = [{**each.as_data(), "path": shown(each.path, base)} for each in report.findings]
+    findings = [{**each.as_data(), "path": shown(each.path, base)} for each in report.findings]
     summary: dict[str, Any] = {level: report.count(level) for level in LEVELS}
     summary.update(trees=report.trees, sls=report.sls, systems=report.systems)
-    data = {"findings": found, "summary": summary}
+    data = {"findings": findings, "summary": summary}
     return json.dumps(data, indent=2, ensure_ascii=False) + "\n"

@@ -21,10 +21,10 @@ _FORBIDDEN: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U00
 
 def render(report: Report, base: str, color: bool) -> str:
     cases = []
-    for path, found in groupby(report.findings, key=lambda each: each.path):
+    for path, findings in groupby(report.findings, key=lambda each: each.path):
         rows = []
         others = []
-        for each in found:
+        for each in findings:
             where = ":".join([shown(path, base), *(str(n) for n in (each.line, each.column) if n)])
             text = f"{where}: {each.code} {RULES[each.code].name}: {each.message}"
             if each.level == "error":

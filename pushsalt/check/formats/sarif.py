@@ -36,17 +36,17 @@ def _rule(code: str) -> dict[str, Any]:
     }
 
 
-def _result(found: Finding, index: int, base: str) -> dict[str, Any]:
-    path = shown(found.path, base)
+def _result(finding: Finding, index: int, base: str) -> dict[str, Any]:
+    path = shown(finding.path, base)
     location: dict[str, Any] = {"artifactLocation": {"uri": ("file://" if path.startswith("/") else "") + quote(path)}}
-    if found.line:
-        location["region"] = {"startLine": found.line, **({"startColumn": found.column} if found.column else {})}
-    text = found.message + (f" ({found.hint})" if found.hint else "")
+    if finding.line:
+        location["region"] = {"startLine": finding.line, **({"startColumn": finding.column} if finding.column else {})}
+    text = finding.message + (f" ({finding.hint})" if finding.hint else "")
     return {
-        "ruleId": found.code,
+        "ruleId": finding.code,
         "ruleIndex": index,
-        "level": _LEVELS[found.level],
+        "level": _LEVELS[finding.level],
         "message": {"text": text},
         "locations": [{"physicalLocation": location}],
-        "properties": {"systems": list(found.systems), "sls": list(found.sls)},
+        "properties": {"systems": list(finding.systems), "sls": list(finding.sls)},
     }

@@ -22,29 +22,29 @@ _MAX_SYSTEMS: Final = 3
 
 def render(report: Report, base: str, color: bool) -> str:
     lines: list[str] = []
-    for path, found in groupby(report.findings, key=lambda each: each.path):
+    for path, findings in groupby(report.findings, key=lambda each: each.path):
         lines += [_paint(one_line(shown(path, base)), "bold", color)]
         texts = _lines_of(path)
-        for each in found:
+        for each in findings:
             lines += _of(each, texts, len(report.systems), color)
         lines.append("")
     return "\n".join([*lines, _sum(report, color), ""])
 
 
-def _of(found: Finding, texts: list[str], systems: int, color: bool) -> Iterator[str]:
-    place = ":".join(str(number) for number in (found.line, found.column) if number) or "-"
-    level = _paint(f"{found.level:<7}", found.level, color)
-    name = _paint(f"{found.code} {RULES[found.code].name}", "dim", color)
-    yield f"  {place:<7} {level} {one_line(found.message)}  {name}"
+def _of(finding: Finding, texts: list[str], systems: int, color: bool) -> Iterator[str]:
+    place = ":".join(str(number) for number in (finding.line, finding.column) if number) or "-"
+    level = _paint(f"{finding.level:<7}", finding.level, color)
+    name = _paint(f"{finding.code} {RULES[finding.code].name}", "dim", color)
+    yield f"  {place:<7} {level} {one_line(finding.message)}  {name}"
     pad = " " * 18
-    if found.level != "info" and found.line and found.line <= len(texts):
-        for row in excerpt("\n".join(texts), found.line, context=0).splitlines():
+    if finding.level != "info" and finding.line and finding.line <= len(texts):
+        for row in excerpt("\n".join(texts), finding.line, context=0).splitlines():
             yield pad + _paint(one_line(row), "dim", color)
-    if found.hint:
-        yield f"{pad}hint: {one_line(found.hint)}"
-    if 0 < len(found.systems) < systems:
-        some = ", ".join(found.systems[:_MAX_SYSTEMS])
-        more = f" and {len(found.systems) - _MAX_SYSTEMS} more" if len(found.systems) > _MAX_SYSTEMS else ""
+    if finding.hint:
+        yield f"{pad}hint: {one_line(finding.hint)}"
+    if 0 < len(finding.systems) < systems:
+        some = ", ".join(finding.systems[:_MAX_SYSTEMS])
+        more = f" and {len(finding.systems) - _MAX_SYSTEMS} more" if len(finding.systems) > _MAX_SYSTEMS else ""
         yield pad + _paint(f"on {some}{more}", "dim", color)
 
 
@@ -57,13 +57,13 @@ def _lines_of(path: str) -> list[str]:
 
 def _sum(report: Report, color: bool) -> str:
     counts = [(level, report.count(level)) for level in LEVELS]
-    said = [
+    parts = [
         _paint(f"{count} {level}{'s' * (count != 1 and level != 'info')}", level, color)
         for level, count in counts
         if count
     ]
     trees = f"{report.trees} tree{'s' * (report.trees != 1)}"
-    return f"{', '.join(said) or 'nothing found'}: {trees}, {report.sls} SLS, {len(report.systems)} systems"
+    return f"{', '.join(parts) or 'nothing found'}: {trees}, {report.sls} SLS, {len(report.systems)} systems"
 
 
 def _paint(text: str, style: str, color: bool) -> str:

@@ -45,10 +45,10 @@ class GitFS:
 
     def envs(self) -> list[str]:
         if self._envs is None:
-            found: set[str] = set()
+            names: set[str] = set()
             for remote in self._configured:
-                found |= remote.envs_of(*self._source.refs(remote))
-            self._envs = sorted(found)
+                names |= remote.envs_of(*self._source.refs(remote))
+            self._envs = sorted(names)
         return self._envs
 
     def configured_envs(self) -> list[str]:
@@ -64,29 +64,29 @@ class GitFS:
             tree = self._tree(number, saltenv)
             if tree is not None:
                 inside = path[len(mountpoint) + 1 :] if mountpoint else path
-                found = tree.find(f"{root}/{inside}" if root else inside, path)
-                if found is not None:
-                    return found
+                file = tree.find(f"{root}/{inside}" if root else inside, path)
+                if file is not None:
+                    return file
         return None
 
     def listing(self, saltenv: str) -> Listing:
-        found = []
+        paths = []
         for number, remote in enumerate(self._configured):
             tree = self._tree(number, saltenv)
             if tree is not None:
                 root, mountpoint = remote.place(saltenv)
-                found.append(mounted(tree.listing(root), mountpoint))
-        return self._ignored.without(merged(found)) if self._ignored else merged(found)
+                paths.append(mounted(tree.listing(root), mountpoint))
+        return self._ignored.without(merged(paths)) if self._ignored else merged(paths)
 
     def list_folder(self, folder: str, saltenv: str) -> list[str]:
-        found: set[str] = set()
+        names: set[str] = set()
         for number, remote in enumerate(self._configured):
             root, mountpoint = remote.place(saltenv)
             inside = folder
             if mountpoint:
                 if f"{mountpoint}/".startswith(f"{folder}/"):
                     if mountpoint != folder and self._tree(number, saltenv) is not None:
-                        found.add(f"{folder}/{mountpoint[len(folder) + 1 :].split('/')[0]}")
+                        names.add(f"{folder}/{mountpoint[len(folder) + 1 :].split('/')[0]}")
                         continue
                     inside = ""
                 elif folder.startswith(f"{mountpoint}/"):
@@ -95,8 +95,8 @@ class GitFS:
                     continue
             tree = self._tree(number, saltenv)
             if tree is not None:
-                found.update(f"{folder}/{name}" for name in tree.folder(posixpath.join(root, inside).strip("/")))
-        return sorted(path for path in found if not self._ignored(path))
+                names.update(f"{folder}/{name}" for name in tree.folder(posixpath.join(root, inside).strip("/")))
+        return sorted(path for path in names if not self._ignored(path))
 
     def _tree(self, number: int, saltenv: str) -> CommitTree | None:
         """The tree of a remote for a saltenv; None if it does not have it."""
@@ -113,14 +113,14 @@ class GitFS:
         ref = remote.ref(saltenv)
         if ref is None:
             return None
-        found = None
+        commit = None
         if pinned or is_sha(saltenv) or remote.fallback or saltenv in self.envs():
-            found = self._source.resolve(remote, ref)
-        if found is None and remote.fallback:
-            found = self._source.resolve(remote, remote.fallback)
-        if found is None and saltenv == "base":
+            commit = self._source.resolve(remote, ref)
+        if commit is None and remote.fallback:
+            commit = self._source.resolve(remote, remote.fallback)
+        if commit is None and saltenv == "base":
             self._without_base(remote)
-        return None if found is None else CommitTree(self._source, *found, remote.limit)
+        return None if commit is None else CommitTree(self._source, *commit, remote.limit)
 
     def _without_base(self, remote: Remote) -> None:
         """Warn about a remote without the ref of the saltenv base: Salt's default is ``master``, which many lack."""

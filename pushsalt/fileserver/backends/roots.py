@@ -51,13 +51,13 @@ class Roots:
     def find(self, path: str, saltenv: str) -> DiskFile | None:
         for root in self._folders(saltenv):
             full = os.path.join(root, path)
-            found = disk_file(full, path)
-            if found is not None and not self._ignored(full) and self._is_ours(root, full):
-                return self._limited(found) if self._limits else found
+            file = disk_file(full, path)
+            if file is not None and not self._ignored(full) and self._is_ours(root, full):
+                return self._limited(file) if self._limits else file
         return None
 
-    def _limited(self, found: DiskFile) -> DiskFile:
-        return replace(found, limit=next((one for top, one in self._limits.items() if _inside(found.path, top)), None))
+    def _limited(self, file: DiskFile) -> DiskFile:
+        return replace(file, limit=next((one for top, one in self._limits.items() if _inside(file.path, top)), None))
 
     def listing(self, saltenv: str) -> Listing:
         files: set[str] = set()
@@ -82,14 +82,14 @@ class Roots:
         return Listing(sorted(files), sorted(dirs), sorted(empty), links)
 
     def list_folder(self, folder: str, saltenv: str) -> list[str]:
-        found: set[str] = set()
+        entries: set[str] = set()
         for root in self._folders(saltenv):
             try:
                 names = os.listdir(os.path.join(root, folder))  # noqa: PTH208 - for speed
             except OSError:
                 continue
-            found.update(f"{folder}/{name}" for name in names)
-        return sorted(found)
+            entries.update(f"{folder}/{name}" for name in names)
+        return sorted(entries)
 
     def _folders(self, saltenv: str) -> list[str]:
         """The roots of a saltenv, in order."""

@@ -111,8 +111,8 @@ def random_shuffle(values: Sequence[Any], seed: Any = None) -> list[Any]:
 
 def compare_lists(old: Any = None, new: Any = None) -> dict[str, list[Any]]:
     """Values that only one of the lists has: ``{"new": […], "old": […]}``, without empty lists."""
-    found = {"new": [item for item in new if item not in old], "old": [item for item in old if item not in new]}
-    return {which: items for which, items in found.items() if items}
+    differences = {"new": [item for item in new if item not in old], "old": [item for item in old if item not in new]}
+    return {which: items for which, items in differences.items() if items}
 
 
 FILTERS: dict[str, Callable[..., Any]] = {

@@ -48,7 +48,7 @@ def _chosen(value: Any, version: int, options: str | None) -> Any:
     if isinstance(value, str | bytes):
         return _checked(value, version, options)
     if isinstance(value, list | tuple | GeneratorType):
-        return [found for item in value if (found := _checked(item, version, options)) is not None]
+        return [address for item in value if (address := _checked(item, version, options)) is not None]
     return None
 
 
@@ -86,12 +86,12 @@ def _per_network(compute: Callable[[str], Any]) -> Callable[..., Any]:
         choose: Callable[..., Any] | None = ipaddr
         if version:
             choose = ipv4 if version == 4 else ipv6 if version == 6 else None
-        found = choose(value, options) if choose is not None else None
-        if not found:
+        chosen = choose(value, options) if choose is not None else None
+        if not chosen:
             return None
         if isinstance(value, list | tuple | GeneratorType):
-            return [compute(item) for item in found]
-        return compute(found[0] if isinstance(found, list) else found)
+            return [compute(item) for item in chosen]
+        return compute(chosen[0] if isinstance(chosen, list) else chosen)
 
     return computed
 

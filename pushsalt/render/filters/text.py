@@ -27,10 +27,10 @@ def matches(text: str, rgx: str, ignorecase: bool = False, multiline: bool = Fal
     return re.match(rgx, text, _flags(ignorecase, multiline)) is not None
 
 
-def _groups(found: re.Match[str] | None) -> tuple[Any, ...] | None:
-    if found is None:
+def _groups(match: re.Match[str] | None) -> tuple[Any, ...] | None:
+    if match is None:
         return None
-    return found.groups() or (found.group(),)
+    return match.groups() or (match.group(),)
 
 
 def regex_search(text: str, rgx: str, ignorecase: bool = False, multiline: bool = False) -> tuple[Any, ...] | None:
@@ -104,9 +104,9 @@ _UNITS = "bkmgtpezy"
 
 def human_to_bytes(size: Any, default_unit: str = "B", handle_metric: bool = False) -> int:
     """Bytes of ``2G``, ``30MB``, ``64KiB`` …; 0 for anything else. ``handle_metric``: KB is 1000."""
-    found = re.match(r"([0-9.]*)\s*(.*)$", str(size).strip())
-    assert found is not None
-    number, unit = found.group(1), (found.group(2) or default_unit).lower()
+    match = re.match(r"([0-9.]*)\s*(.*)$", str(size).strip())
+    assert match is not None
+    number, unit = match.group(1), (match.group(2) or default_unit).lower()
     try:
         value: float = int(number)
     except ValueError:

@@ -26,17 +26,17 @@ def _pairs(value: Any) -> list[Any]:
 
 
 def _tree(pairs: Any, parent: Element | None) -> Element | None:
-    made: Element | None = None
+    element: Element | None = None
     for tag, content in pairs:
         if isinstance(content, list):
             for item in content:
                 _tree(((tag, item),), parent)
             continue
-        made = Element(tag) if parent is None else SubElement(parent, tag)
+        element = Element(tag) if parent is None else SubElement(parent, tag)
         if isinstance(content, str | int | bool | float):
-            made.text = str(content)
+            element.text = str(content)
             continue
         if isinstance(content, dict):
-            made.attrib = {name: str(item) for name, item in content.items() if not isinstance(item, dict | list)}
-        _tree([pair for pair in _pairs(content) if isinstance(pair[1], dict | list)], made)
-    return made
+            element.attrib = {name: str(item) for name, item in content.items() if not isinstance(item, dict | list)}
+        _tree([pair for pair in _pairs(content) if isinstance(pair[1], dict | list)], element)
+    return element

@@ -17,24 +17,24 @@ def passes_undefined(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def checked(value: Any, *args: Any, **kwargs: Any) -> Any:
-        found: list[StrictUndefined] = []
-        _collect(value, found, set())
-        if found:
-            return StrictUndefined("\n".join(str(item._undefined_message) for item in found))
+        undefined: list[StrictUndefined] = []
+        _collect(value, undefined, set())
+        if undefined:
+            return StrictUndefined("\n".join(str(item._undefined_message) for item in undefined))
         return function(value, *args, **kwargs)
 
     return checked
 
 
-def _collect(value: Any, found: list[StrictUndefined], seen: set[int]) -> None:
+def _collect(value: Any, undefined: list[StrictUndefined], seen: set[int]) -> None:
     if isinstance(value, StrictUndefined):
-        found.append(value)
+        undefined.append(value)
     elif isinstance(value, Mapping):
         if id(value) not in seen:
             seen.add(id(value))
             for item in value.values():
-                _collect(item, found, seen)
+                _collect(item, undefined, seen)
     elif isinstance(value, Sequence) and not isinstance(value, str | bytes) and id(value) not in seen:
         seen.add(id(value))
         for item in value:
-            _collect(item, found, seen)
+            _collect(item, undefined, seen)

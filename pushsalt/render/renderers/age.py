@@ -30,8 +30,8 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> An
 
 def identities(context: RenderContext) -> tuple[str, ...]:
     """The files of the configuration's ``age_identity``; targets have none of their own."""
-    found = context.private.get("age_identity") or ()
-    return (found,) if isinstance(found, str) else tuple(map(str, found))
+    paths = context.private.get("age_identity") or ()
+    return (paths,) if isinstance(paths, str) else tuple(map(str, paths))
 
 
 def _plain(message: bytes, context: RenderContext) -> bytes:
@@ -60,8 +60,8 @@ def _decrypted(message: bytes, files: tuple[str, ...], run: RunProgram) -> bytes
         return done.out
     if done.code == 127 or (done.code == 1 and b"failed to execute age" in done.err):
         raise SourceError("there is no program age", hint="install age on this machine")
-    said = [line.removeprefix("age: error: ") for line in done.err.decode("utf-8", "replace").splitlines()]
-    words = "; ".join(line for line in said if line and not line.startswith("age: ")) or f"it ended with {done.code}"
+    errors = [line.removeprefix("age: error: ") for line in done.err.decode("utf-8", "replace").splitlines()]
+    words = "; ".join(line for line in errors if line and not line.startswith("age: ")) or f"it ended with {done.code}"
     raise SourceError(
         f"Could not decrypt an age file: {words}",
         hint=f"an identity for it must be in {', '.join(files)} (option age_identity), and ask for no passphrase",

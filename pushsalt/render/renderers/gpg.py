@@ -64,8 +64,8 @@ def _decrypted(message: bytes, folder: str, run: RunProgram) -> bytes:
     # for a message with an unknown signature the exit status is not 0 either
     if done.code == 0 or b"[GNUPG:] DECRYPTION_OKAY" in done.err:
         return done.out
-    said = [line for line in done.err.decode("utf-8", "replace").splitlines() if not line.startswith("[GNUPG:]")]
+    errors = [line for line in done.err.decode("utf-8", "replace").splitlines() if not line.startswith("[GNUPG:]")]
     raise SourceError(
-        f"Could not decrypt a PGP message: {'; '.join(said) or f'gpg ended with code {done.code}'}",
+        f"Could not decrypt a PGP message: {'; '.join(errors) or f'gpg ended with code {done.code}'}",
         hint=f"the secret key must be in {folder} (option gpg_keydir), and be usable without asking for a passphrase",
     )

@@ -120,8 +120,8 @@ class _Lookup(TemplateCollection):  # type: ignore[misc]
         if template is None:
             return None
         if filename not in self._line_maps:
-            made = ModuleInfo.get_module_source_metadata(template.code, full_line_map=True)
-            self._line_maps[filename] = made["full_line_map"]
+            metadata = ModuleInfo.get_module_source_metadata(template.code, full_line_map=True)
+            self._line_maps[filename] = metadata["full_line_map"]
         path, text = self.sources[template.uri]
         return Origin(path, max(self._line_maps[filename][line - 1], 1), text)
 
@@ -132,10 +132,10 @@ class _Lookup(TemplateCollection):  # type: ignore[misc]
                 raise TopLevelLookupException(f"there is no file {file}")
             return str(file), regular.read_text(file)
         inside = posixpath.normpath(uri.removeprefix("salt://").lstrip("/"))
-        found = None if inside.split("/", 1)[0] == ".." else self._files.find(inside, self._saltenv)
-        if found is None:
+        source = None if inside.split("/", 1)[0] == ".." else self._files.find(inside, self._saltenv)
+        if source is None:
             raise TopLevelLookupException(f"{uri}: no such file in the file server to include")
-        return found.path, source_text(found, "mako")
+        return source.path, source_text(source, "mako")
 
 
 def _mako_problem(exc: Any, path: str, text: str, lookup: _Lookup) -> SourceError:
@@ -144,7 +144,7 @@ def _mako_problem(exc: Any, path: str, text: str, lookup: _Lookup) -> SourceErro
     if line is None:
         return SourceError(f"Mako: {exc}", _chain(exc, lookup))
     wrong = str(getattr(exc, "source", "") or text)
-    where, source = next((found for found in lookup.sources.values() if found[1] == wrong), (path, text))
+    where, source = next((each for each in lookup.sources.values() if each[1] == wrong), (path, text))
     problem = str(exc).split(" at line: ")[0].split(" in file ")[0]
     return SourceError(f"Mako: {problem}", [Origin(where, line, source)])
 
@@ -157,7 +157,7 @@ def _chain(exc: BaseException, lookup: _Lookup) -> list[Origin]:
         line, source = record[5], record[7]
         if line is None or source is None:
             continue
-        path = next((found[0] for found in lookup.sources.values() if found[1].rstrip() == source.rstrip()), None)
+        path = next((each[0] for each in lookup.sources.values() if each[1].rstrip() == source.rstrip()), None)
         if path is not None:
             chain.append(Origin(path, line or _line_of(exc, source), source))
     return chain[::-1]
@@ -165,6 +165,6 @@ def _chain(exc: BaseException, lookup: _Lookup) -> list[Origin]:
 
 def _line_of(exc: BaseException, source: str) -> int:
     """The line of an undefined name, which Mako does not report since it looks up all names at the start."""
-    found = re.match(r"'(\w+)' is not defined", str(exc))
-    used = re.search(rf"\b{found.group(1)}\b", source) if found else None
+    match = re.match(r"'(\w+)' is not defined", str(exc))
+    used = re.search(rf"\b{match.group(1)}\b", source) if match else None
     return source.count("\n", 0, used.start()) + 1 if used else 1

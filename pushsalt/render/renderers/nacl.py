@@ -31,12 +31,12 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> An
     config: dict[str, Any] = {}
 
     def decrypt(value: str | bytes) -> str | bytes:
-        found = _VALUE.search(value) if isinstance(value, str) else None
-        if found is None:
+        match = _VALUE.search(value) if isinstance(value, str) else None
+        if match is None:
             return value
         if not config:
             config.update(_config(context, kwargs))
-        key, sealed, box = _secret_key(config), found.group(1), str(config["box_type"])
+        key, sealed, box = _secret_key(config), match.group(1), str(config["box_type"])
         plain = plain_texts.get((box, key, sealed), lambda: _opened(sealed, key, box))
         context.decrypted(plain)
         return plain

@@ -175,19 +175,19 @@ def map_class(grains: Mapping[str, Any], salt: SaltFunctions) -> type:
 
 def _chosen(cls: Any, members: Mapping[str, Any], grains: Mapping[str, Any], salt: SaltFunctions) -> dict[str, Any]:
     """The merged attributes of inner classes that match these grains. Later classes win; ``priority`` orders grains."""
-    found: list[tuple[str, Any, dict[str, Any]]] = []
+    states: list[tuple[str, Any, dict[str, Any]]] = []
     for name, inner in members.items():
         if not name.startswith("_") and inspect.isclass(inner):
             grain, wanted = getattr(inner, "__grain__", "os_family"), getattr(inner, "__match__", name)
-            found.append((grain, wanted, {key: item for key, item in vars(inner).items() if not key.startswith("_")}))
+            states.append((grain, wanted, {key: item for key, item in vars(inner).items() if not key.startswith("_")}))
     priority = getattr(cls, "priority", ())
     if isinstance(priority, Iterable):
         order = {grain: at for at, grain in reversed(list(enumerate(priority)))}
-        found.sort(key=lambda item: order.get(item[0], len(order)))
+        states.sort(key=lambda item: order.get(item[0], len(order)))
     else:
         log.error("pyobjects: priority is not a list")
     chosen: dict[str, Any] = {}
-    for grain, wanted, attributes in found:
+    for grain, wanted, attributes in states:
         if traverse_dict_and_list(grains, grain, "") == wanted:
             chosen.update(attributes)
     if hasattr(cls, "merge"):
@@ -277,10 +277,10 @@ class _Run:
 
     def _without_import(self, line: str, number: int, path: str, names: dict[str, Any], depth: int) -> str:
         """The line unchanged; an import from the tree is executed here and replaced by ``pass``."""
-        found = _IMPORT.match(line)
-        if found is None:
+        match = _IMPORT.match(line)
+        if match is None:
             return line
-        url = str(found["source"] or found["all"]).strip()
+        url = str(match["source"] or match["all"]).strip()
         place = Origin(path, number, self._sources[path])
         if depth >= MAX_DEPTH:
             raise SourceError(f"more than {MAX_DEPTH} files import each other", [place])
@@ -293,15 +293,15 @@ class _Run:
             self.execute(source_text(file, "pyobjects"), file.path, imported, depth + 1)
         except SourceError as exc:
             raise SourceError(exc.problem, [*exc.chain, place], exc.hint) from None
-        if found["names"] is None:
+        if match["names"] is None:
             names[PurePosixPath(url).stem] = SimpleNamespace(**imported)
         else:
-            for entry in found["names"].split(","):
+            for entry in match["names"].split(","):
                 name, _, alias = (part.strip() for part in entry.strip().partition(" as "))
                 if name not in imported:
                     raise SourceError(f"'{name}' was not found in '{url}'", [place])
                 names[alias or name] = imported[name]
-        return f"{found[1]}pass"
+        return f"{match[1]}pass"
 
 
 def _used(code: CodeType) -> Iterator[str]:

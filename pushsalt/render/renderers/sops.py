@@ -60,9 +60,9 @@ def _decrypted(text: str, kind: str, places: list[str], run: RunProgram) -> str:
         return done.out.decode("utf-8", "replace")
     if done.code == 127:
         raise SourceError("there is no program sops", hint="install sops on this machine")
-    said = " ".join(done.err.decode("utf-8", "replace").split())[:600]
+    message = " ".join(done.err.decode("utf-8", "replace").split())[:600]
     raise SourceError(
-        f"Could not decrypt with sops: {said or f'it ended with code {done.code}'}",
+        f"Could not decrypt with sops: {message or f'it ended with code {done.code}'}",
         hint="was the file encrypted for a key that this machine has? age_identity and gpg_keydir name keys",
     )
 

@@ -276,8 +276,8 @@ def _remember(data: Mapping[str, Any], stored: dict[str, Values], memory: Memory
 
 def config_part(text: str, marker: str = END_MARKER) -> str | None:
     """The text before the line that ends the configuration; None without such a line."""
-    found = re.search(marker, text)
-    return text[: found.start()] if found else None
+    match = re.search(marker, text)
+    return text[: match.start()] if match else None
 
 
 USAGE: Final = "#!stateconf [-GoSp] [<data renderer> [options] . <template renderer> [options]]"
@@ -310,10 +310,10 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> An
         folder = posixpath.dirname(sls.replace(".", "/")) if "." in sls else sls
         names = {"sls_dir": folder or ".", **variables, **(kwargs.get("context") or {})}
         rendered = to_text(text, saltenv, sls, argline=text_args, context=names)
-        found = to_data(rendered, saltenv, sls, argline=data_args)
-        if not isinstance(found, Mapping):
+        high = to_data(rendered, saltenv, sls, argline=data_args)
+        if not isinstance(high, Mapping):
             raise SourceError(f"the renderer {pipe[0].split(' ', 1)[0]!r} gives no mapping of states")
-        return processed(found, options, memory)
+        return processed(high, options, memory)
 
     text = as_text(data)
     first = config_part(text, str(context.setting("stateconf_end_marker") or END_MARKER))

@@ -20,6 +20,6 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> An
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
-        found = re.search(r"\(at line (\d+), column (\d+)\)", str(exc))
-        line, column = map(int, found.groups()) if found else (len(text.rstrip().splitlines()), 1)
+        match = re.search(r"\(at line (\d+), column (\d+)\)", str(exc))
+        line, column = map(int, match.groups()) if match else (len(text.rstrip().splitlines()), 1)
         raise refused(data, f"TOML: {exc}", line, column) from None

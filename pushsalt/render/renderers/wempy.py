@@ -169,11 +169,11 @@ def _other(argument: str, origin: Origin, read: Reader) -> tuple[str, str]:
 
 
 def _names(parts: list[_Part]) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for part in parts:
         if isinstance(part, _Block):
-            found |= _names(part.parts) | ({part.name} if part.name else set())
-    return found
+            names |= _names(part.parts) | ({part.name} if part.name else set())
+    return names
 
 
 def _filled(parts: list[_Part], blocks: Mapping[str, _Block], inner: list[_Part]) -> list[_Part]:
@@ -251,10 +251,10 @@ def render(data: Any, saltenv: str = "base", sls: str = "", **kwargs: Any) -> St
     def read(name: str) -> tuple[str, str]:
         inside = posixpath.normpath(name.removeprefix("salt://").lstrip("/"))
         outside = inside.split("/", 1)[0] == ".." or context.fileserver is None
-        found = None if outside or context.fileserver is None else context.fileserver.find(inside, saltenv)
-        if found is None:
+        file = None if outside or context.fileserver is None else context.fileserver.find(inside, saltenv)
+        if file is None:
             raise SourceError(f"Wempy: {name}: no such file in the file server to include")
-        return found.path, source_text(found, "wempy")
+        return file.path, source_text(file, "wempy")
 
     names = context.template_names(saltenv=saltenv, sls=sls, path=path, variables=kwargs.get("context"))
     return render_wempy(as_text(data), path=path, names=names, read=read)

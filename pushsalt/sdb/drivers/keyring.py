@@ -17,32 +17,32 @@ __func_alias__ = {"set_": "set"}
 
 
 def get(key: str, service: str | None = None, profile: Mapping[str, Any] | None = None) -> str | None:
-    found: str | None = _asked("get_password", profile, _service(profile, service), key)
-    return found
+    password: str | None = _call("get_password", profile, _service(profile, service), key)
+    return password
 
 
 def set_(key: str, value: Any, service: str | None = None, profile: Mapping[str, Any] | None = None) -> bool:
     if not isinstance(value, str):
         raise Trouble("a key ring keeps text", "set it to text")
-    _asked("set_password", profile, _service(profile, service), key, value)
+    _call("set_password", profile, _service(profile, service), key, value)
     return True
 
 
 def delete(key: str, service: str | None = None, profile: Mapping[str, Any] | None = None) -> bool:
     if get(key, service, profile) is None:
         return False
-    _asked("delete_password", profile, _service(profile, service), key)
+    _call("delete_password", profile, _service(profile, service), key)
     return True
 
 
 def _service(profile: Mapping[str, Any] | None, service: str | None) -> str:
-    found = (profile or {}).get("service") or service
-    if not found:
+    named = (profile or {}).get("service") or service
+    if not named:
         raise Trouble("the profile names no `service`", "service: the name under which the key ring has the entries")
-    return str(found)
+    return str(named)
 
 
-def _asked(function: str, profile: Mapping[str, Any] | None, *args: str) -> Any:
+def _call(function: str, profile: Mapping[str, Any] | None, *args: str) -> Any:
     """Call a function of keyring. Raises Trouble for any exception, since its backends have their own classes."""
     try:
         import keyring

@@ -35,8 +35,8 @@ def get(
         return lines[0] if lines else ""
     field = field.removeprefix("field=")
     for line in lines[1:]:
-        found, colon, value = line.partition(":")
-        if colon and found.strip().lower() == field.lower():
+        label, colon, value = line.partition(":")
+        if colon and label.strip().lower() == field.lower():
             return value.strip()
     return None
 
@@ -115,8 +115,8 @@ def _must(done: Completed, name: str) -> None:
         return
     if done.code == 127 and b"pass" in done.err:
         raise _lacking()
-    said = done.err.decode("utf-8", "replace").strip() or f"it ended with code {done.code}"
-    raise Trouble(f"pass: {said}", f"`pass show {name}` must work without asking; is gpg-agent there and unlocked?")
+    message = done.err.decode("utf-8", "replace").strip() or f"it ended with code {done.code}"
+    raise Trouble(f"pass: {message}", f"`pass show {name}` must work without asking; is gpg-agent there and unlocked?")
 
 
 def _lacking() -> Trouble:

@@ -23,21 +23,21 @@ __func_alias__ = {"set_": "set"}
 
 
 def get(key: str, service: str | None = None, profile: Mapping[str, Any] | None = None) -> Any:
-    return _asked(profile, "GET", key)
+    return _called(profile, "GET", key)
 
 
 def set_(key: str, value: Any, service: str | None = None, profile: Mapping[str, Any] | None = None) -> bool:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise Trouble("a key of Redis has text or a number", "set it to text")
-    return bool(_asked(profile, "SET", key, str(value)) == "OK")
+    return bool(_called(profile, "SET", key, str(value)) == "OK")
 
 
 def delete(key: str, service: str | None = None, profile: Mapping[str, Any] | None = None) -> Any:
     """Delete a key; returns the number of deleted keys, 0 or 1."""
-    return _asked(profile, "DEL", key)
+    return _called(profile, "DEL", key)
 
 
-def _asked(profile: Mapping[str, Any] | None, *words: str) -> Any:
+def _called(profile: Mapping[str, Any] | None, *words: str) -> Any:
     options = profile or {}
     limit = seconds(options)
 

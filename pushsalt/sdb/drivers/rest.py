@@ -36,8 +36,8 @@ def get(key: str, service: str | None = None, profile: Mapping[str, Any] | None 
     name, fields = read_key(key)
     entry = (profile or {}).get(name)
     if not isinstance(entry, Mapping) or not entry.get("url"):
-        there = ", ".join(str(each) for each, value in (profile or {}).items() if isinstance(value, Mapping))
-        raise Trouble(f"the profile has no entry {name!r} with a `url`", f"its entries are: {there or 'none'}")
+        names = ", ".join(str(each) for each, value in (profile or {}).items() if isinstance(value, Mapping))
+        raise Trouble(f"the profile has no entry {name!r} with a `url`", f"its entries are: {names or 'none'}")
     url = checked(_filled(str(entry["url"]), fields, quote=True), "`url`")
     if entry.get("params"):
         given = {each: _filled(str(value), fields) for each, value in dict(entry["params"]).items()}
@@ -75,12 +75,12 @@ def _taken(content: bytes, entry: Mapping[str, Any], shown: str) -> Any:
 
 
 def _filled(text: str, fields: Mapping[str, str], *, quote: bool = False) -> str:
-    def value(found: re.Match[str]) -> str:
-        if found.group(1) not in fields:
-            raise Trouble(f"the key gives no {found.group(1)!r}", f"write …?{found.group(1)}=VALUE")
-        given = fields[found.group(1)]
+    def value(match: re.Match[str]) -> str:
+        if match.group(1) not in fields:
+            raise Trouble(f"the key gives no {match.group(1)!r}", f"write …?{match.group(1)}=VALUE")
+        given = fields[match.group(1)]
         if quote and given in ("", ".", ".."):
-            raise Trouble(f"{found.group(1)}={given} is not allowed in a URL", "give it another value")
+            raise Trouble(f"{match.group(1)}={given} is not allowed in a URL", "give it another value")
         return urllib.parse.quote(given, safe="") if quote else given
 
     return _NAME.sub(value, text)

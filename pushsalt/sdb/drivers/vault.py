@@ -44,8 +44,8 @@ def get(key: str, service: str | None = None, profile: Mapping[str, Any] | None 
     secret = vault.read(path)
     if secret is not None:
         return secret[0].get(name)
-    whole = None if given else vault.read(f"{path}/{name}")
-    return None if whole is None else whole[0]
+    values = None if given else vault.read(f"{path}/{name}")
+    return None if values is None else values[0]
 
 
 def set_(key: str, value: Any, service: str | None = None, profile: Mapping[str, Any] | None = None) -> bool:
@@ -116,7 +116,7 @@ class _Vault:
     def read(self, path: str) -> tuple[dict[str, Any], int | None] | None:
         """(secret, version if there is one); None for a missing secret."""
         mount, version = self._mount(path)
-        answer = self._asked("GET", _at(path, mount, "data") if version == 2 else path)
+        answer = self._request("GET", _at(path, mount, "data") if version == 2 else path)
         if answer.status == 404:
             return None
         data = self._content(answer, path).get("data")
@@ -132,11 +132,11 @@ class _Vault:
         body: dict[str, Any] = data
         if version == 2:
             body = {"data": data} if before is None else {"data": data, "options": {"cas": before}}
-        self._content(self._asked("POST", _at(path, mount, "data") if version == 2 else path, body), path)
+        self._content(self._request("POST", _at(path, mount, "data") if version == 2 else path, body), path)
 
     def remove(self, path: str) -> None:
         mount, version = self._mount(path)
-        self._content(self._asked("DELETE", _at(path, mount, "data") if version == 2 else path), path)
+        self._content(self._request("DELETE", _at(path, mount, "data") if version == 2 else path), path)
 
     def _mount(self, path: str) -> tuple[str, int]:
         """(mount, version) of the engine of a path; the version is 1 if Vault does not tell it."""
@@ -144,7 +144,7 @@ class _Vault:
         for mount, version in mounts.items():
             if f"{path}/".startswith(mount):
                 return mount, version
-        answer = self._asked("GET", f"sys/internal/ui/mounts/{path}")
+        answer = self._request("GET", f"sys/internal/ui/mounts/{path}")
         if answer.status != 200:
             return "", 1
         data = self._content(answer, path).get("data")
@@ -165,8 +165,8 @@ class _Vault:
             data = None
         if answer.status == 200 and isinstance(data, Mapping):
             return data
-        said = data.get("errors") if isinstance(data, Mapping) else None
-        words = "; ".join(str(each).strip() for each in said)[:300] if isinstance(said, list) else ""
+        errors = data.get("errors") if isinstance(data, Mapping) else None
+        words = "; ".join(str(each).strip() for each in errors)[:300] if isinstance(errors, list) else ""
         where = without_password(self.url) + (f", namespace {self.namespace}" if self.namespace else "")
         hint = {
             403: f"does a policy of this login allow it on {path}?",
@@ -177,7 +177,7 @@ class _Vault:
 
     # the login -------------------------------------------------------------------------------------------------------
 
-    def _asked(self, method: str, path: str, body: Any = None) -> Answer:
+    def _request(self, method: str, path: str, body: Any = None) -> Answer:
         """Send a request. If an AppRole's token is no longer accepted, a new one is fetched, once."""
         answer = self._sent(method, path, body, self._token())
         if answer.status == 403 and self._is_approle and self._name in _tokens:

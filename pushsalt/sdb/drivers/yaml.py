@@ -40,7 +40,7 @@ def _merged(profile: Mapping[str, Any]) -> Any:
     how = {str(name): value for name, value in (profile.get("merge") or {}).items()}
     if "merge_list" in how:  # Salt's documentation uses this name, its code does not
         how["merge_lists"] = how.pop("merge_list")
-    found: Any = {}
+    merged: Any = {}
     lacking = []
     for name in files:
         path = Path(str(name)).expanduser()
@@ -61,9 +61,9 @@ def _merged(profile: Mapping[str, Any]) -> Any:
         if not isinstance(data, Mapping | None):
             raise Trouble(f"{path} is no mapping", "write `name: value` lines")
         try:
-            found = merge(found, data or {}, **how)
+            merged = merge(merged, data or {}, **how)
         except (TypeError, ValueError) as exc:
             raise Trouble(f"`merge`: {exc}", "strategy: smart, recurse, aggregate, list or overwrite") from None
     if len(lacking) == len(files):
         raise Trouble("; ".join(lacking) or "the profile names no `files`", "name files that can be read")
-    return found
+    return merged
