@@ -356,6 +356,7 @@ class Worker(object):
                 detail=bool(message.get("detail")),
                 keeper=self._keeper(message),
                 looks=self._looks,
+                dunders=engine.dunders_in(message),
             )
             run.run(chunks, *engine.named(chunks, message), done=message.get("done"))
         finally:
