@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from nats import errors
 from nats.aio import client
+
+
+def _is_useful(record: logging.LogRecord) -> bool:
+    """Not what asyncio says at the end of each connection of nats-py with TLS, which means nothing."""
+    return not str(record.msg).startswith("returning true from eof_received()")
+
+
+logging.getLogger("asyncio").addFilter(_is_useful)
 
 
 class NoTLSError(errors.Error):  # type: ignore[misc,unused-ignore]
