@@ -227,8 +227,8 @@ class Loader(object):
         """Have all files of these virtual names sent at once, as far as they are not on this target."""
         for source in self._sources:
             if hasattr(source, "foresee"):
-                found = [(name, own) for virtual in virtuals for own, name in self._files().get(virtual, ())]
-                chosen = [name for name, own in found if own is source and self._fits(source, name)]
+                result = [(name, own) for virtual in virtuals for own, name in self._files().get(virtual, ())]
+                chosen = [name for name, own in result if own is source and self._fits(source, name)]
                 source.foresee(["thin.%s.%s" % (self._kind, name) for name in chosen if name not in self._done])
 
     def module(self, name):
@@ -330,17 +330,17 @@ class Loader(object):
             virtual, reason = _virtual(module, name.rpartition(".")[2])
         except (Exception, SystemExit) as exc:  # a user's file may raise anything: other files must still be loaded
             reason = "%s: %s" % (type(exc).__name__, exc)
-            said = "cannot load %s: %s" % (full, reason)
+            message = "cannot load %s: %s" % (full, reason)
             if hasattr(source, "module_name"):
                 from thin import custom
 
                 reason = custom.explain(exc, source.path(full))
-                said = "%s (its functions are missing)" % reason
+                message = "%s (its functions are missing)" % reason
             self._reasons[name] = reason
             for virtual, files in self._files().items():
                 if (source, name) in files:
                     self._reasons[virtual] = reason
-            self._note(said)
+            self._note(message)
             return
         if virtual is None:
             self._reasons[name] = self._reasons[module.get("__virtualname__", name.rpartition(".")[2])] = reason

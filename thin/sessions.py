@@ -56,22 +56,22 @@ class Ahead(object):
     def tell(self):
         """Report, in the worker at its end, its imports and the packs of the runtime that it needed."""
         packs = [PACK + str(number) for number in self._store.loaded_packs()]
-        found = packs + sorted(set(sys.modules) - self._before)
+        loaded = packs + sorted(set(sys.modules) - self._before)
         try:
-            os.write(self._pipe[1], "\n".join(found).encode("utf-8", "replace")[:LIMIT])
+            os.write(self._pipe[1], "\n".join(loaded).encode("utf-8", "replace")[:LIMIT])
         except OSError:
             pass
 
     def load(self):
         """Import the modules that the ended worker reported."""
-        said = b""
+        output = b""
         try:
-            said = os.read(self._pipe[0], LIMIT)
+            output = os.read(self._pipe[0], LIMIT)
         except OSError:
             pass
         for fd in self._pipe:
             os.close(fd)
-        for name in said.decode("utf-8", "replace").split("\n"):
+        for name in output.decode("utf-8", "replace").split("\n"):
             if name and name not in self._tried:
                 self._tried.add(name)
                 try:
@@ -90,19 +90,19 @@ def proceed(channel, state, store, kept):
         boot.send(channel.nonce + b"D" + bytes(4), channel.up)
         if state.get("idle") and not select.select([channel.down], [], [], state["idle"])[0]:
             os._exit(0)
-        kind, said = _frame(channel.down)
+        kind, payload = _frame(channel.down)
         while kind == b"K":
             from thin import wire
 
-            message = wire.unpack(said)
+            message = wire.unpack(payload)
             kept[message["name"]] = message["value"]
-            kind, said = _frame(channel.down)
+            kind, payload = _frame(channel.down)
         if kind != b"P":
             os._exit(76)
     except (OSError, ValueError):
         os._exit(76)
     state.update(dict.fromkeys(PARAMETERS), wait=0.0, received=False, pending=b"")
-    for line in said.decode("utf-8", "surrogateescape").split("\n"):
+    for line in payload.decode("utf-8", "surrogateescape").split("\n"):
         name, _, value = line.partition("=")
         if name in PARAMETERS:
             value = value.replace("%0A", "\n").replace("%0D", "\r").replace("%25", "%")

@@ -322,9 +322,9 @@ def parallel_runners(name, runners):
         return {"name": name, "result": False, "changes": {}, "comment": words}
     calls = [orchestration.runner_call(key, given) for key, given in runners.items()]
     try:
-        found = link.ask("orchestrate.runners", [calls])
+        results = link.ask("orchestrate.runners", [calls])
     except exceptions.SaltException as exc:
         words = "One of the runners raised an exception: %s" % exc
         return {"name": name, "result": False, "success": False, "changes": {}, "comment": words}
-    outputs = {key: each.get("return") for key, each in zip(runners, found)}
+    outputs = {key: each.get("return") for key, each in zip(runners, results)}
     return dict(orchestration.parallel_outcome(outputs), name=name)
