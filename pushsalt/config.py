@@ -193,6 +193,21 @@ def target_opts(
     return _opts(config, target, lambda option: option.travels, test, saltenv, pillarenv)
 
 
+class TargetOptions:
+    """``target_opts`` of many targets: the values of the configuration are copied once, and must not be changed."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._common: dict[bool, dict[str, Any]] = {}
+
+    def of(self, target: Target, test: bool | None, saltenv: str | None, pillarenv: str | None) -> dict[str, Any]:
+        """The same as ``target_opts``."""
+        is_local = target.transport == "local"
+        if is_local not in self._common:
+            self._common[is_local] = _common(self._config, is_local, lambda option: option.travels)
+        return _with_target(dict(self._common[is_local]), target, test, saltenv, pillarenv)
+
+
 def _opts(
     config: Config,
     target: Target,
@@ -201,11 +216,17 @@ def _opts(
     saltenv: str | None,
     pillarenv: str | None,
 ) -> dict[str, Any]:
+    common = _common(config, target.transport == "local", is_shown)
+    return _with_target(common, target, test, saltenv, pillarenv)
+
+
+def _common(config: Config, is_local: bool, is_shown: Callable[[Option], bool]) -> dict[str, Any]:
+    """The part of the opts that does not depend on a target, except whether it is this machine."""
     opts = {}
     for name, option in OPTIONS.items():
         if option.scope != "controller":
             value = config.opts.get(name, option.default) if is_shown(option) else option.default
-            if name.endswith("_signing_policies") and target.transport != "local":
+            if name.endswith("_signing_policies") and not is_local:
                 value = _without_keys(value)
             if value is not UNSET:
                 opts[name] = copy.deepcopy(value)
@@ -223,8 +244,15 @@ def _opts(
             "user": "",  # the user on the target is not known yet; the configured one is the master's
         }
     )
-    if target.transport == "local":
+    if is_local:
         opts["cachedir"] = own_cachedir(config) or opts["cachedir"]
+    return opts
+
+
+def _with_target(
+    opts: dict[str, Any], target: Target, test: bool | None, saltenv: str | None, pillarenv: str | None
+) -> dict[str, Any]:
+    """Add the part of the opts that belongs to a target."""
     opts.update(copy.deepcopy(dict(target.minion_opts)))
     for name, value in (("test", test), ("saltenv", saltenv), ("pillarenv", pillarenv)):
         if value is not None:

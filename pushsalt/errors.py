@@ -58,6 +58,7 @@ KINDS: dict[str, str] = {
     "locked": "another run uses the target",
     "worker_lost": "the workers of its site were lost with it, or cannot use the job: the outcome is unknown",
     "no_worker": "its site has no worker: nothing was done on it",
+    "store_full": "the NATS server stores nothing more, so that no worker got it: nothing was done on it",
     "plan_stale": "the target has changed since the plan was made",
     "offline": "the call needs the target, and the target is offline",
     "secret_unavailable": "a secret that the target needs could not be read from its store",

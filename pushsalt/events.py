@@ -5,6 +5,7 @@ Every method is called from the event loop's thread, is quick and never raises.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,12 @@ class Reporter:
 
     def run_batched(self, size: int) -> None:
         """The run has a limit of concurrent targets, from ``--batch``."""
+
+    def run_sited(self, sites: Mapping[str, str]) -> None:
+        """Workers run the job: the site of each target, by id."""
+
+    def sites_manned(self, workers: Mapping[str, int]) -> None:
+        """The number of workers that each site has now, in a job that workers run. Sites without any may be missing."""
 
     def batch_started(self, number: int, batches: int, ids: list[str]) -> None:
         """A batch begins, in a rollout that completes each batch before the next. ``number`` counts from 1."""

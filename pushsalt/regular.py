@@ -56,3 +56,12 @@ def read_text(path: str | Path, errors: str = "strict") -> str:
     """The UTF-8 text of a regular file, its line ends as ``\\n``. Raises OSError, UnicodeDecodeError."""
     text = read_bytes(path).decode("utf-8", errors)
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def attributes(path: str | Path) -> str:
+    """The attributes of a file or folder of which one differs after a change; empty if it does not exist."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - many files are looked at
+    except OSError:
+        return ""
+    return f"{found.st_ino} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_mode} {found.st_uid}"

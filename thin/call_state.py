@@ -263,6 +263,7 @@ class Caller(object):
             "__instance_id__": str(id(self._engine)),
             "__env__": str(env),
             "__user__": self.opts.get("user", "UNKNOWN"),
+            **self._engine.dunders,
         }
 
     def _forbidden(self, low, full):

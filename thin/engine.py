@@ -28,6 +28,12 @@ DEPTH_LIMIT = 20
 STOPPED = "State was not run because the run was stopped"
 
 
+def dunders_in(message):
+    """The globals for all states in the message ``run``: ``__orchestration_jid__`` in an orchestration, as in Salt."""
+    jid = message.get("orchestration_jid")
+    return {"__orchestration_jid__": jid} if jid else {}
+
+
 def named(chunks, message):
     """``declared``, ``groups`` and ``only`` of a message ``run`` with tags in place of the chunks' numbers."""
 
@@ -57,7 +63,8 @@ class Engine(object):
     ``reactions`` records reactions that an interrupted run would lose (thin.due.Reactions). ``stopping()`` is called
     before each state: if it is true, that state and those after it are not run. ``detail``: collect notes for a plan
     (thin.detail) in ``details``, by tag. ``keeper`` keeps files that ``file`` states change (thin.utils.files.keeping).
-    ``looks``: what the states of a plan file were seen to do (thin.planned).
+    ``looks``: what the states of a plan file were seen to do (thin.planned). ``dunders``: more globals of the states'
+    modules, by name.
     """
 
     def __init__(
@@ -74,6 +81,7 @@ class Engine(object):
         detail=False,
         keeper=None,
         looks=None,
+        dunders=None,
     ):
         self.loaders = loaders
         self.opts = loaders.opts
@@ -90,6 +98,7 @@ class Engine(object):
         self._detail = detail
         self.details = {}  # tag -> notes of thin.detail
         self.keeper = keeper
+        self.dunders = dunders or {}
         self._looks = looks
         self._caller = Caller(loaders, self, collect_grains, mock)
         self._reactions = reactions

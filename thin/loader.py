@@ -38,7 +38,6 @@ EMPTY = {
     "__user__": "root",
 }
 
-
 #: The options that disable modules of a kind, and those that allow only some. ``whitelist_modules`` is not among them:
 #: it limits calls from outside, which the controller checks, and not calls between modules.
 LIMITS = {"modules": ("disable_modules", ""), "states": ("disable_states", "whitelist_state_modules")}
@@ -211,10 +210,10 @@ class Loader(object):
         return sorted(self._functions)
 
     def items(self):
-        return [(name, self._functions[name]) for name in self.keys()]
+        return [(name, self[name]) for name in self.keys()]
 
     def values(self):
-        return [self._functions[name] for name in self.keys()]
+        return [self[name] for name in self.keys()]
 
     # beyond a mapping
 
@@ -227,8 +226,8 @@ class Loader(object):
         """Have all files of these virtual names sent at once, as far as they are not on this target."""
         for source in self._sources:
             if hasattr(source, "foresee"):
-                result = [(name, own) for virtual in virtuals for own, name in self._files().get(virtual, ())]
-                chosen = [name for name, own in result if own is source and self._fits(source, name)]
+                found = [(name, own) for virtual in virtuals for own, name in self._files_of(virtual)]
+                chosen = [name for name, own in found if own is source and self._fits(source, name)]
                 source.foresee(["thin.%s.%s" % (self._kind, name) for name in chosen if name not in self._done])
 
     def module(self, name):
@@ -273,6 +272,13 @@ class Loader(object):
                 seen |= own_names
         return self._index
 
+    def _files_of(self, virtual):
+        """[(source, file name)] of a virtual name. Without overlays no table of all names is made."""
+        if self._index or len(self._sources) > 1:
+            return self._files().get(virtual, ())
+        names = self._sources[0].virtual_index(self._kind).get(virtual, ())
+        return [(self._sources[0], name) for name in names] if self._wanted(virtual) else ()
+
     def _wanted(self, virtual):
         return virtual not in self._refused and (not self._allowed or virtual in self._allowed)
 
@@ -281,7 +287,7 @@ class Loader(object):
         provider = self._providers.pop(virtual, None)
         if provider is not None:
             self.provide(virtual, str(provider))
-        for source, name in self._files().get(virtual, ()):
+        for source, name in self._files_of(virtual):
             if name not in self._done:
                 self._done.add(name)
                 if self._fits(source, name):
@@ -330,17 +336,17 @@ class Loader(object):
             virtual, reason = _virtual(module, name.rpartition(".")[2])
         except (Exception, SystemExit) as exc:  # a user's file may raise anything: other files must still be loaded
             reason = "%s: %s" % (type(exc).__name__, exc)
-            message = "cannot load %s: %s" % (full, reason)
+            said = "cannot load %s: %s" % (full, reason)
             if hasattr(source, "module_name"):
                 from thin import custom
 
                 reason = custom.explain(exc, source.path(full))
-                message = "%s (its functions are missing)" % reason
+                said = "%s (its functions are missing)" % reason
             self._reasons[name] = reason
             for virtual, files in self._files().items():
                 if (source, name) in files:
                     self._reasons[virtual] = reason
-            self._note(message)
+            self._note(said)
             return
         if virtual is None:
             self._reasons[name] = self._reasons[module.get("__virtualname__", name.rpartition(".")[2])] = reason

@@ -51,6 +51,13 @@ def fits(kind):
     return backend().fits(kind)
 
 
+def defaults():
+    """The defaults of the options that the controller does not send."""
+    from thin import _index
+
+    return _index.DEFAULTS
+
+
 def foresee(names):
     """Announce modules that will be needed."""
     if hasattr(backend(), "foresee"):

@@ -18,8 +18,9 @@ from thin import boot
 #: The keys that a frame of parameters may have, and the function that converts each value.
 PARAMETERS = {"lock": str, "wait": float, "deadline": float, "lock_name": str, "job": str, "reconnect": float}
 LIMIT = 64 * 1024
-#: Before the number of a pack of the runtime, which is reported like the name of a module.
-PACK = "+"
+#: Before the number of a pack of the runtime, and before the name of a module that was executed without an import:
+#: both are reported like the name of an imported module.
+PACK, CODE = "+", "="
 
 
 class Ahead(object):
@@ -54,30 +55,42 @@ class Ahead(object):
             sys.modules["random"].seed()
 
     def tell(self):
-        """Report, in the worker at its end, its imports and the packs of the runtime that it needed."""
-        packs = [PACK + str(number) for number in self._store.loaded_packs()]
-        loaded = packs + sorted(set(sys.modules) - self._before)
+        """Report, in the worker at its end, its imports, and the packs and the code of the runtime that it needed."""
+        found = [PACK + str(number) for number in self._store.loaded_packs()]
+        found += sorted(set(sys.modules) - self._before)
+        found += [CODE + name for name in sorted(self._store.used() - set(sys.modules))]
         try:
-            os.write(self._pipe[1], "\n".join(loaded).encode("utf-8", "replace")[:LIMIT])
+            os.write(self._pipe[1], "\n".join(found).encode("utf-8", "replace")[:LIMIT])
         except OSError:
             pass
 
     def load(self):
-        """Import the modules that the ended worker reported."""
-        output = b""
+        """Import the modules that the ended worker reported, and read the code of the others."""
+        said = b""
         try:
-            output = os.read(self._pipe[0], LIMIT)
+            said = os.read(self._pipe[0], LIMIT)
         except OSError:
             pass
         for fd in self._pipe:
             os.close(fd)
-        for name in output.decode("utf-8", "replace").split("\n"):
-            if name and name not in self._tried:
+        names = [name for name in said.decode("utf-8", "replace").split("\n") if name and name not in self._tried]
+        if any(name.startswith(CODE) for name in names):
+            self._store.look_again()  # the worker may have added code that it compiled
+        for name in names:
+            if name not in self._tried:
                 self._tried.add(name)
                 try:
-                    self._store.load_packs([int(name[1:])]) if name.startswith(PACK) else __import__(name)
+                    self._take(name)
                 except (Exception, SystemExit):  # it cannot be imported in this process
                     pass
+
+    def _take(self, name):
+        if name.startswith(PACK):
+            self._store.load_packs([int(name[1:])])
+        elif name.startswith(CODE):
+            self._store.hold(name[1:])
+        else:
+            __import__(name)
 
 
 def proceed(channel, state, store, kept):
@@ -90,19 +103,19 @@ def proceed(channel, state, store, kept):
         boot.send(channel.nonce + b"D" + bytes(4), channel.up)
         if state.get("idle") and not select.select([channel.down], [], [], state["idle"])[0]:
             os._exit(0)
-        kind, payload = _frame(channel.down)
+        kind, said = _frame(channel.down)
         while kind == b"K":
             from thin import wire
 
-            message = wire.unpack(payload)
+            message = wire.unpack(said)
             kept[message["name"]] = message["value"]
-            kind, payload = _frame(channel.down)
+            kind, said = _frame(channel.down)
         if kind != b"P":
             os._exit(76)
     except (OSError, ValueError):
         os._exit(76)
     state.update(dict.fromkeys(PARAMETERS), wait=0.0, received=False, pending=b"")
-    for line in payload.decode("utf-8", "surrogateescape").split("\n"):
+    for line in said.decode("utf-8", "surrogateescape").split("\n"):
         name, _, value = line.partition("=")
         if name in PARAMETERS:
             value = value.replace("%0A", "\n").replace("%0D", "\r").replace("%25", "%")

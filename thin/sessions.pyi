@@ -5,6 +5,7 @@ from thin.store import Store
 PARAMETERS: dict[str, Any]
 LIMIT: int
 PACK: str
+CODE: str
 
 class Ahead:
     kept: dict[str, Any]

@@ -53,6 +53,8 @@ class Store(object):
         #: returns the stores of packs (see pushsalt.bundle.contents); set by the worker
         self.fetch = None
         self._packs = {}  # number -> store
+        self._held = {}  # name -> code that later workers inherit
+        self._used = set()  # names of the code that was read from the image
         self._elsewhere = None
         self._seen = None  # the stamp of the image's file when it was last read again
         header = state["header"]
@@ -65,11 +67,30 @@ class Store(object):
     def code(self, name):
         if self._is_elsewhere(name):
             return self._pack(name).code(name)
-        code = self._fresh.get(name) or body(self._data, self._entry(name))
+        code = self._fresh.get(name) or self._held.get(name)
+        if code is None:
+            code = body(self._data, self._entry(name))
+            self._used.add(name)
         if code is None:
             code = compile(self._text(name), self.path(name), "exec", 0, True)
             self._fresh[name] = code
         return code
+
+    def used(self):
+        """The names of the code that this process has read or compiled."""
+        found = self._used.union(self._fresh)
+        return found.union(*[pack.used() for pack in self._packs.values()])
+
+    def hold(self, name):
+        """Read the code of a module, for processes that are forked from now on."""
+        if self._is_elsewhere(name):
+            for number in self._others()[name]:
+                if number in self._packs:
+                    self._packs[number].hold(name)
+        elif name not in self._held and name in self.modules:
+            code = body(self._data, self._entry(name))
+            if code is not None:
+                self._held[name] = code
 
     def source(self, name):
         if self._is_elsewhere(name):

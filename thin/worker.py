@@ -97,9 +97,12 @@ class Worker(object):
         log.level = log.number(message.get("log_level") or "warning")
         log.sink = self._log
         self.opts = message.get("opts") or {}
+        if message.get("defaults"):
+            self.opts = dict(runtime.defaults(), **self.opts)
         self.jid = message.get("jid") or ""
         self.opts.setdefault("id", message.get("id"))
-        self.opts["user"] = self.opts.get("user") or _user()
+        user = _user()
+        self.opts["user"] = self.opts.get("user") or user
         if self.info.get("dir") and self.opts.get("cachedir") in (None, MINIONS_CACHEDIR):
             self.opts["cachedir"] = os.path.join(self.info["dir"], "minion")
         self._fixed_grains = message.get("grains") or {}
@@ -130,7 +133,7 @@ class Worker(object):
         except Exception as exc:
             self.channel.send(self._without_grains(exc))
             return
-        self.channel.send(_ready(grains, warnings))
+        self.channel.send(_ready(grains, warnings, user))
         for message in held:
             self.serve(message)
 
@@ -353,6 +356,7 @@ class Worker(object):
                 detail=bool(message.get("detail")),
                 keeper=self._keeper(message),
                 looks=self._looks,
+                dunders=engine.dunders_in(message),
             )
             run.run(chunks, *engine.named(chunks, message), done=message.get("done"))
         finally:
@@ -466,7 +470,7 @@ def describe(exc):
     return name, ": ".join(filter(None, (str(exc), limit))) or name
 
 
-def _ready(grains, warnings):
+def _ready(grains, warnings, user):
     """The ``ready`` message, with ``grains`` if they were requested."""
     return {
         "k": "ready",
@@ -474,7 +478,7 @@ def _ready(grains, warnings):
         "grains": grains,
         "warnings": warnings,
         "uid": os.geteuid(),
-        "user": _user(),
+        "user": user,
         "pid": os.getpid(),
     }
 

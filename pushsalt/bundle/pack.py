@@ -6,7 +6,8 @@ decides which file is where). It keeps both.
 Plain ustar: files only, in a fixed order, without owners or times. The first member of a first archive is
 ``thin/store.py``: the first stage reads it from its fixed place to access the others. Two files are made here:
 ``thin/_index.py`` has the virtual names of all modules (see ``thin.runtime.index``), so that a target need not read all
-files; ``thin/_packs.py`` has the packs with the names of their files.
+files, and the defaults of options, which need not be sent; ``thin/_packs.py`` has the packs with the names of their
+files.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from pushsalt.bundle.contents import FAMILIES, LOADED, Contents, Tree
+from pushsalt.options import TARGET_DEFAULTS
 from thin import runtime
 
 #: The folder of the ``thin`` package that is sent.
@@ -55,10 +57,10 @@ def members(root: Path = THIN) -> list[tuple[str, Path]]:
 
 
 def fingerprint(root: Path = THIN) -> str:
-    """A text that changes whenever a file that is sent, or the program that starts it, may have changed. Needs one
-    ``stat`` per file.
+    """A text that changes whenever a file that is sent, the program that starts it, or a default of an option may have
+    changed. Needs one ``stat`` per file.
     """
-    lines = [str(root)]
+    lines = [str(root), repr(TARGET_DEFAULTS)]
     for name, entry in sorted(_travelling(str(root), "thin/"), key=itemgetter(0)):
         status = entry.stat()
         lines.append(f"{name}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ino}")
@@ -165,7 +167,7 @@ def _index(contents: Contents, usual: set[str]) -> bytes:
         if kind != "vendor"
     }
     fits = {kind: runtime.fit_index(modules) for kind, modules in sorted(kinds.items()) if kind in LOADED}
-    return _module(INDEX=table, FITS=fits)
+    return _module(INDEX=table, FITS=fits, DEFAULTS=dict(TARGET_DEFAULTS))
 
 
 def _by_use(stems: list[str], kind: str, usual: set[str]) -> list[str]:

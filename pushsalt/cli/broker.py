@@ -82,7 +82,7 @@ AHEAD: Final = (
     "pushsalt.plan",
     "pushsalt.run.answers",
     "pushsalt.run.batchcheck",
-    "pushsalt.run.jobevents",
+    "pushsalt.workers.jobevents",
     "pushsalt.run.jobrecord",
     "pushsalt.run.kinds",
     "pushsalt.run.outliving",
@@ -196,9 +196,13 @@ def _import_ahead() -> None:
             importlib.import_module(name)
         except ImportError:  # a command that needs it reports the error
             continue
+    from pushsalt import plugins
     from pushsalt.cli import app
+    from pushsalt.redact import Redactor
 
     app.make_ahead(COMMANDS)
+    plugins.mentioned("pushsalt")  # lists the installed distributions
+    Redactor()  # compiles its patterns, which Python's re keeps
     gc.collect()
     gc.freeze()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.broker.place import folder
@@ -37,6 +38,14 @@ class Watcher(Reporter):
     def run_batched(self, size: int) -> None:
         if self.view:
             self.view.run_batched(size)
+
+    def run_sited(self, sites: Mapping[str, str]) -> None:
+        if self.view:
+            self.view.run_sited(sites)
+
+    def sites_manned(self, workers: Mapping[str, int]) -> None:
+        if self.view:
+            self.view.sites_manned(workers)
 
     def batch_started(self, number: int, batches: int, ids: list[str]) -> None:
         log.info("batch %d of %d begins: %s", number, batches, ", ".join(ids))

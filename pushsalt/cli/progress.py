@@ -10,12 +10,13 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
+from pushsalt.cli.sitelines import Sites
 from pushsalt.cli.stdio import color_wanted
 from pushsalt.display import forecast
 from pushsalt.display import states as highstate
@@ -68,6 +69,7 @@ class Board(Reporter):
         self.total = 0
         self.working: dict[str, Working] = {}
         self.remotes: dict[str, str] = {}
+        self.sites = Sites()
         self.finished = self.changed = self.failed = 0
         self.failures: deque[tuple[str, str]] = deque(maxlen=FAILURES_KEPT)
         self.batch = 0
@@ -82,6 +84,12 @@ class Board(Reporter):
 
     def run_batched(self, size: int) -> None:
         self.batch = size
+
+    def run_sited(self, sites: Mapping[str, str]) -> None:
+        self.sites.begin(sites)
+
+    def sites_manned(self, workers: Mapping[str, int]) -> None:
+        self.sites.workers = dict(workers)
 
     def batch_started(self, number: int, batches: int, ids: list[str]) -> None:
         self.numbers, self.waits_until = (number, batches), 0.0
@@ -122,6 +130,7 @@ class Board(Reporter):
 
     def target_done(self, result: TargetReturn) -> None:
         self.working.pop(result.id, None)
+        self.sites.done(result.id)
         self.finished += 1
         self.changed += result.changes
         if result.exit_code and result.error_kind != "not_begun":
@@ -149,8 +158,8 @@ class Board(Reporter):
             if number:
                 spans += [Span("  "), Span(f"{number} {word}", style)]
         spans.append(Span(f"  {seconds(round(elapsed))}", "dim"))
-        rows: list[Line] = [tuple(spans)]
-        most = min(height - 3, max(FAILURES_SHOWN, height // 3))
+        rows: list[Line] = [tuple(spans), *self.sites.lines(height // 4)]
+        most = min(height - 2 - len(rows), max(FAILURES_SHOWN, height // 3))
         failures = list(self.failures)[-most:] if most > 0 else []
         rows += [line((id, "bad_title"), "  ", (text, "bad"), indent=2) for id, text in failures]
         room = height - len(rows)
@@ -174,7 +183,7 @@ class Board(Reporter):
         working = [f"{id} ({target.words()})" for id, target in list(self.working.items())[:NAMED]]
         more = len(self.working) - len(working)
         at_work = f"; running: {', '.join(working)}" + (f" and {more} more" if more else "") if working else ""
-        return head + at_work
+        return head + self.sites.in_a_line() + at_work
 
 
 class ProgressLog(Board):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pushsalt import transport
+from pushsalt.config import TargetOptions
 from pushsalt.errors import EXIT_NO_ANSWER, FunctionError, StateError, TargetError
 from pushsalt.job import Job
 from pushsalt.lazy import is_made
@@ -70,6 +71,7 @@ class Runner:
         #: records a return before the target removes it
         self.keep: Callable[[TargetReturn], Awaitable[None]] = _keep_nothing
         self.on_value = on_value
+        self.target_options = TargetOptions(project.config)
         self._kept = kept
         self.connecting = connect_options(project, job) if kept is None else kept.options
         self._within = within

@@ -258,10 +258,10 @@ class Work:
     def opts(self) -> dict[str, Any]:
         """The options of the target in this job; they must not be changed."""
         if self._opts is None:
-            from pushsalt.config import target_opts
-
-            values = {name: getattr(self.options, name) for name in ("saltenv", "pillarenv")}
-            self._opts = target_opts(self.project.config, self.target, test=self.options.test or None, **values)
+            options = self.options
+            self._opts = self.runner.target_options.of(
+                self.target, options.test or None, options.saltenv, options.pillarenv
+            )
         return self._opts
 
     def render(self, grains: dict[str, Any]) -> RenderedTarget:
@@ -334,6 +334,7 @@ class Work:
             later = dry or self.options.detach
             mined = [] if later else mine.with_states(self.project, self.target, mine_functions)
             message = {"k": "run", **plan.fields, **({"detail": True} if self.options.plan else {}), **self.backups()}
+            message.update({} if self.runner.steps is None else {"orchestration_jid": self.runner.jid})
             if self.runner.done:
                 message["done"] = self.runner.done
             run = session.run(message, plan.blobs.__getitem__, [each.message() for each in mined])

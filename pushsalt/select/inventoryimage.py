@@ -1,4 +1,4 @@
-"""An encrypted image of a large inventory, so that the next command need not read its files again.
+"""An encrypted image of an inventory, so that the next command need not read its files again.
 
 The image is valid while the bytes of the inventory's files (including ``group_vars`` and ``host_vars``), the output of
 inventory programs, and the default settings are unchanged. Templates are rendered each time; their result must be
@@ -28,17 +28,18 @@ if TYPE_CHECKING:
     from pushsalt.select.project import SelectingProject
 
 #: Number of targets from which on an image is made.
-WORTH_IT: Final = 2000
-_FORMAT: Final = 6
+WORTH_IT: Final = 50
+_FORMAT: Final = 7
+#: Minimum number of bytes for each of so many targets.
+_USUAL: Final = 16
 #: As in `inventory.load`.
 MAX_BYTES: Final = 64 * 1024 * 1024
 _SECRETS: Final = ("passwd", "priv_passwd", "sudo_password")
 #: Key of a row that has paths and kinds of values to be fetched later; it is not a field of a target.
 _DEFERRED: Final = "deferred"
 _KINDS: Final[dict[str, type[Deferred]]] = {kind.__name__: kind for kind in (SdbUri, SecretCommand, Asked)}
-#: Fields that are not stored: the id is the key, and origins of values are needed rarely (`inventory show --explain`).
-_LEFT_OUT: Final = ("id", "origin")
-_DEFAULTS: Final = {each.name: getattr(Target(""), each.name) for each in fields(Target) if each.name not in _LEFT_OUT}
+#: Fields that are stored; the id is the key.
+_DEFAULTS: Final = {each.name: getattr(Target(""), each.name) for each in fields(Target) if each.name != "id"}
 
 
 def digest_of(project: SelectingProject) -> bytes | None:
@@ -66,7 +67,7 @@ def digest_of(project: SelectingProject) -> bytes | None:
             if project.config.found and file != path:  # owner and mode decide whether the file is trusted
                 seen.update(_states(file, path.parent))
             seen.update(str(file).encode("utf-8", "surrogateescape") + b"\0" + hashlib.sha256(data).digest())
-    return seen.digest() if loops or total > WORTH_IT * 4 else None
+    return seen.digest() if loops or total > WORTH_IT * _USUAL else None
 
 
 def _files(path: Path) -> Iterator[Path]:

@@ -19,7 +19,12 @@ _ALPHABET = string.ascii_letters + string.digits
 
 def random_word(length: int) -> str:
     """A random text of letters and digits, from a cryptographic source."""
-    return "".join(secrets.choice(_ALPHABET) for _ in range(length))
+    number = int.from_bytes(secrets.token_bytes(length + 16), "big")  # 16 bytes more: all texts are equally likely
+    letters = []
+    for _ in range(length):
+        number, at = divmod(number, len(_ALPHABET))
+        letters.append(_ALPHABET[at])
+    return "".join(letters)
 
 
 class Opening:

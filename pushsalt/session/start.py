@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from pushsalt.model import Blob, Target
+from pushsalt.options import TARGET_DEFAULTS, UNSET
 
 if TYPE_CHECKING:
     from pushsalt.bundle.runtime import Runtime
@@ -72,10 +73,12 @@ class Start:
 
     def init(self, id: str, resource: Mapping[str, Any] | None) -> dict[str, Any]:
         """The message ``init``; ``resource``: its field of that name."""
+        own = _own(self.opts)
         init = {
             "k": "init",
             "id": id,
-            "opts": dict(self.opts),
+            "opts": dict(self.opts) if own is None else own,
+            "defaults": own is not None,
             "grains": dict(self.grains),
             "want_grains": self.want_grains,
             "log_level": self.log_level,
@@ -86,6 +89,23 @@ class Start:
         if resource is not None:
             init["resource"] = resource
         return init
+
+
+def _own(opts: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The options that differ from their defaults, which the target has; None if one of these is missing."""
+    if not TARGET_DEFAULTS.keys() <= opts.keys():
+        return None
+    own = {}
+    for name, value in opts.items():
+        default = TARGET_DEFAULTS.get(name, UNSET)
+        if value is not default and not _are_same(value, default):
+            own[name] = value
+    return own
+
+
+def _are_same(value: Any, other: Any) -> bool:
+    """Whether two values are equal; 1 and True are not."""
+    return type(value) is type(other) and value == other and repr(value) == repr(other)
 
 
 def channels_of(

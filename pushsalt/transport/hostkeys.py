@@ -113,6 +113,8 @@ class KnownHosts:
 
     def __init__(self, files: Sequence[Path]) -> None:
         self.files = tuple(files)
+        #: path -> its attributes before it was read
+        self.stamps = {str(path): regular.attributes(path) for path in files}
         self._lines: list[Line] = []
         self._named: dict[str, list[int]] = {}  # positions in _lines
         self._tried: list[int] = []

@@ -26,7 +26,7 @@ from pushsalt.errors import TargetError
 from pushsalt.model import Target
 from pushsalt.transport import lease, ssh
 from pushsalt.transport.followers import Followers
-from pushsalt.transport.identity import identity
+from pushsalt.transport.identity import Identities
 from pushsalt.transport.leased import Streams
 from pushsalt.transport.sshconnection import SshConnection
 
@@ -130,6 +130,7 @@ class Keeper:
         self._asked = time.monotonic()
         self._tasks: set[asyncio.Task[Any]] = set()
         self.environment = ""
+        self.identities = Identities()
 
     async def serve(self, listener: socket.socket, life: int) -> None:
         loop = asyncio.get_running_loop()
@@ -428,7 +429,8 @@ class Lease:
         shared = keeper.shared(str(values["token"]))
         try:
             options = lease.to_options(values["options"], Names(values["jumps"]), shared)
-            wanted, varies = identity(target, options)
+            key = lease.digest(values)
+            wanted, varies = keeper.identities.of(target, options, key)
             if is_guest:
                 return keeper.lent(target, wanted)
             if varies and values["environment"] != keeper.environment:
@@ -436,7 +438,8 @@ class Lease:
             kept = await keeper.take(target, wanted)
             if kept is None:
                 connection = await ssh.connect(target, options)
-                wanted, _ = identity(target, options)  # the host key may have been added during this login
+                # the login may have added the host key
+                wanted, _ = keeper.identities.of(target, options, key)
                 return Kept(target, wanted, connection, seconds)
             log.debug("%s: a kept connection is used", target.id)
             kept.seconds = seconds

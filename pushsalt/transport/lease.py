@@ -138,6 +138,14 @@ def to_options(given: Mapping[str, Any], jumps: Mapping[str, Target], shared: di
     return ConnectOptions(inventory=jumps, shared=shared, **fields)
 
 
+def digest(asked: Mapping[str, Any]) -> bytes:
+    """A digest of the values in a request that a connection depends on."""
+    import hashlib
+
+    values = [asked["target"], asked["options"], asked["jumps"]]
+    return hashlib.sha256(msgpack.packb(values, unicode_errors="surrogateescape")).digest()
+
+
 def environment(env: Mapping[str, str]) -> str:
     """A digest of the environment, without the variables that differ between shells."""
     import hashlib

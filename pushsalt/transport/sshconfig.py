@@ -14,7 +14,7 @@ import os
 import re
 import shlex
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -65,7 +65,12 @@ _said: set[str] = set()
 
 def default_files() -> tuple[Path, ...]:
     """The user's ssh_config, then the system's, as far as they exist."""
-    return tuple(path for path in (_users(), Path("/etc/ssh/ssh_config")) if path.is_file())
+    return tuple(path for path in possible_files() if path.is_file())
+
+
+def possible_files() -> tuple[Path, ...]:
+    """The files of ``default_files``, whether they exist or not."""
+    return _users(), Path("/etc/ssh/ssh_config")
 
 
 def _users() -> Path:
@@ -90,6 +95,9 @@ class SshSettings:
     own_known_hosts: bool = False
     #: whether the settings depend on environment variables or on programs of ``Match exec``
     varies: bool = False
+    #: included files, and the folders in which their patterns are matched -> attributes before they were read; None if
+    #: a pattern matches folders
+    included: Mapping[str, str] | None = None
 
     def files(self, word: str, default: Sequence[Path]) -> list[Path]:
         """The files that an option of ssh_config names, or the default; ``none`` and /dev/null mean no file."""
@@ -112,6 +120,8 @@ class _Config(SSHClientConfig):
         self._careful = False
         #: whether the settings depend on an environment variable or a program
         self.varies = False
+        #: as in SshSettings
+        self.included: dict[str, str] | None = {}
         #: word of ssh_config -> file and line
         self.places: dict[str, str] = {}
         self._path, self._line_no = Path("ssh_options"), 0
@@ -124,10 +134,23 @@ class _Config(SSHClientConfig):
         handler = self._handlers.get(name)
         if handler is None:
             return
+        if name == "include":
+            self._note(args)
         new = handler[0] not in self._options
         handler[1](self, handler[0], args)
         if new and handler[0] in self._options:
             self.places[handler[0]] = f"{self._path}:{self._line_no}" if self._line_no else str(self._path)
+
+    def _note(self, patterns: Sequence[str]) -> None:
+        """Add the files of an Include to ``included``."""
+        for pattern in patterns:
+            folder = (self._default_path / Path(pattern).expanduser()).parent
+            if self.included is None or set(str(folder)) & set("*?["):
+                self.included = None
+                return
+            self.included[str(folder)] = regular.attributes(folder)
+            for path in folder.glob(Path(pattern).name):
+                self.included[str(path)] = regular.attributes(path)
 
     def parse(self, path: Path) -> None:
         """Read a file, and those that it includes. Raises OSError, UnicodeError, ConfigParseError."""
@@ -326,6 +349,7 @@ def resolve(target: Target, files: Sequence[Path], *, accept_new: bool = False) 
         unchecked=_unchecked(config),
         own_known_hosts=any(sshwords.option(option)[0] == "userknownhostsfile" for option in given),
         varies=config.varies,
+        included=config.included,
     )
 
 

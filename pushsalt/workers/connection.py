@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import AsyncIterator, Iterable, Iterator
+import math
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import CommandError
@@ -25,10 +27,14 @@ ACK_WAIT: Final = 10.0
 #: Seconds for which the entry of a worker's presence is valid, and between its renewals.
 PRESENCE: Final = 15.0
 RENEW: Final = 5.0
+#: Seconds for which a lock is valid.
+LOCK: Final = 15.0
 #: Seconds within which the server drops a message that it has stored before.
 DUPLICATES: Final = 600.0
 #: Seconds for which returns and states of jobs are kept.
 KEEP: Final = 7 * 86400.0
+#: Seconds between two warnings about a full store.
+_SAY_FULL: Final = 30.0
 #: Seconds of one request for messages.
 _PULL: Final = 20.0
 _NS: Final = 1_000_000_000
@@ -36,6 +42,10 @@ _NS: Final = 1_000_000_000
 
 class ServerError(CommandError):
     """The NATS server cannot be used."""
+
+
+class FullError(ServerError):
+    """The server stores nothing more: its disk, a limit of it, of the account or of the stream is reached."""
 
 
 class MissingError(ServerError):
@@ -57,7 +67,8 @@ class Connection:
         self.nc = nc
         #: whether all servers are on this machine
         self.loopback = is_here(url)
-        self.js = nc.jetstream(timeout=CONNECT)
+        self.js = nc.jetstream(timeout=CONNECT, prefix=names.api_of(nc))
+        self._said_full = 0.0
 
     async def setup(self, sites: Iterable[str]) -> None:
         """Create the streams and buckets that are missing. Raises ServerError."""
@@ -93,22 +104,46 @@ class Connection:
                         max_ack_pending=-1,
                     ),
                 )
-            for bucket, ttl in (
-                (names.JOBS_BUCKET, KEEP),
-                (names.STOPPED_BUCKET, KEEP),
-                (names.WORKERS_BUCKET, PRESENCE),
-            ):
-                await self._stream(
-                    name=f"KV_{bucket}",
-                    subjects=[f"$KV.{bucket}.>"],
-                    storage=files,
-                    max_age=ttl,
-                    max_msgs_per_subject=1,
-                    duplicate_window=min(120.0, ttl),
-                    allow_rollup_hdrs=True,
-                    allow_direct=True,
-                    discard=api.DiscardPolicy.NEW,
-                )
+            await self._bucket(names.JOBS_BUCKET, KEEP)
+            await self._bucket(names.STOPPED_BUCKET, KEEP)
+            await self._bucket(names.WORKERS_BUCKET, PRESENCE)
+
+    async def setup_events(self, seconds: float | None, size: int | None) -> None:
+        """Create the stream of events and its buckets, if they are missing, with these limits. Raises ServerError."""
+        from nats.js import api
+
+        with explained("the stream of events cannot be created"):
+            await self._stream(
+                name=names.EVENTS_STREAM,
+                subjects=list(names.EVENTS),
+                storage=api.StorageType.FILE,
+                max_age=seconds,
+                max_bytes=size,
+                duplicate_window=min(DUPLICATES, seconds or DUPLICATES),
+                allow_direct=True,
+            )
+            await self._bucket(names.EVENTS_BUCKET, None)
+            await self._bucket(names.LOCKS_BUCKET, LOCK)
+
+    async def setup_bucket(self, name: str) -> None:
+        """Create a bucket, if it is missing. Raises ServerError."""
+        with explained("the bucket cannot be created"):
+            await self._bucket(name, None)
+
+    async def _bucket(self, name: str, ttl: float | None) -> None:
+        from nats.js import api
+
+        await self._stream(
+            name=f"KV_{name}",
+            subjects=[f"$KV.{name}.>"],
+            storage=api.StorageType.FILE,
+            max_age=ttl,
+            max_msgs_per_subject=1,
+            duplicate_window=min(120.0, ttl or 120.0),
+            allow_rollup_hdrs=True,
+            allow_direct=True,
+            discard=api.DiscardPolicy.NEW,
+        )
 
     async def _stream(self, **config: Any) -> None:
         """Create a stream, unless there is one of this name: its settings are the operator's."""
@@ -130,38 +165,74 @@ class Connection:
             return False
         return True
 
-    async def store(self, subject: str, data: bytes, id: str = "") -> int:
-        """Store a message in the stream of its subject, however long the server is away; returns its sequence number.
+    async def store(
+        self,
+        subject: str,
+        data: bytes,
+        id: str = "",
+        *,
+        patience: float = math.inf,
+        refused: Callable[[str], None] | None = None,
+    ) -> int:
+        """Store a message as ``stored`` does; returns its sequence number."""
+        return int((await self.stored(subject, data, id, patience=patience, refused=refused)).seq)
 
-        ``id``: the server drops another message with the same one. Raises ServerError if the stream does not take it.
+    async def stored(
+        self,
+        subject: str,
+        data: bytes,
+        id: str = "",
+        *,
+        patience: float = math.inf,
+        refused: Callable[[str], None] | None = None,
+    ) -> Any:
+        """Store a message in the stream of its subject, however long the server is away; returns nats-py's ``PubAck``.
+
+        ``id``: the server drops another message with the same one. ``refused`` gets the reason when a full store has
+        refused the message for the first time; after ``patience`` seconds of this FullError is raised. Raises
+        ServerError if the stream does not take it.
         """
         import nats.errors
         from nats.js import errors
 
         headers = {names.MESSAGE_ID: id} if id else None
-        wait = 0.1
+        wait, since = 0.1, 0.0
         while True:
             try:
-                answer = await self.js.publish(subject, data, timeout=CONNECT, headers=headers)
-                return int(answer.seq)
-            except (errors.NoStreamResponseError, errors.ServiceUnavailableError, nats.errors.TimeoutError) as exc:
+                return await self.js.publish(subject, data, timeout=CONNECT, headers=headers)
+            except (errors.NoStreamResponseError, nats.errors.TimeoutError) as exc:
                 if self.nc.is_closed:
                     raise ServerError("the connection with the NATS server was closed", "see the log") from None
                 log.debug("%s is not stored yet: %s", subject, exc or type(exc).__name__)
             except (nats.errors.OutboundBufferLimitError, nats.errors.ConnectionReconnectingError):
                 pass
             except errors.APIError as exc:
-                if not _passes(exc):
-                    raise ServerError(f"the NATS server does not store a message: {exc.description}", _FULL) from None
-                log.warning("the NATS server does not store a message: %s; trying again", exc.description)
+                text = f"the NATS server does not store a message: {exc.description}"
+                if _is_full(exc):
+                    if not since and refused is not None:
+                        refused(text)
+                    since = since or time.monotonic()
+                    if time.monotonic() - since >= patience:
+                        raise FullError(text, _FULL) from None
+                    self._say_full(text)
+                elif not _passes(exc):
+                    raise ServerError(text, _FULL) from None
+                else:
+                    log.debug("%s is not stored yet: %s", subject, exc.description)
             except nats.errors.Error as exc:
                 raise ServerError(f"the NATS server does not take a message: {exc}", "see its log") from None
             await asyncio.sleep(wait)
             wait = min(5.0, wait * 2)
 
-    async def put(self, bucket: str, key: str, data: bytes) -> None:
-        """Put a value into a bucket."""
-        await self.store(f"$KV.{bucket}.{key}", data)
+    def _say_full(self, text: str) -> None:
+        """Warn from time to time."""
+        if not self._said_full or time.monotonic() - self._said_full > _SAY_FULL:
+            self._said_full = time.monotonic()
+            log.warning("%s; trying again (%s)", text, _FULL)
+
+    async def put(self, bucket: str, key: str, data: bytes, patience: float = math.inf) -> None:
+        """Put a value into a bucket. Raises FullError after so many seconds in which the store was full."""
+        await self.store(f"$KV.{bucket}.{key}", data, patience=patience)
 
     async def get(self, bucket: str, key: str) -> bytes | None:
         """The value of a key in a bucket; None without one. Raises ServerError."""
@@ -185,13 +256,20 @@ class Connection:
             await self.nc.close()
 
 
-#: Codes of JetStream's errors that pass: a full store or stream is emptied, a cluster elects a leader.
-_PASSING: Final = frozenset({10023, 10047, 10077, 10008, 503})
+#: Codes of JetStream's errors that pass: the store, the account or the stream is full until space is made; a cluster
+#: elects a leader.
+_FULL_CODES: Final = frozenset({10023, 10028, 10047, 10077, 10002})
+_NO_LEADER: Final = 10008
+_OFF: Final = "start it with -js, or see its log"
 _FULL: Final = "look at the limits of the account and at the space on the disk of the server"
 
 
+def _is_full(exc: Any) -> bool:
+    return bool(exc.err_code in _FULL_CODES or "maximum" in str(exc.description))
+
+
 def _passes(exc: Any) -> bool:
-    return exc.err_code in _PASSING or exc.code == 503 or "maximum" in str(exc.description)
+    return bool(exc.err_code == _NO_LEADER or exc.code == 503)
 
 
 @contextlib.contextmanager
@@ -205,8 +283,12 @@ def explained(what: str) -> Iterator[None]:
     except errors.NotFoundError:
         raise MissingError(f"NATS: {what}: it is not there", "a controller creates it when it uses the site") from None
     except errors.APIError as exc:
+        if isinstance(exc, errors.ServiceUnavailableError) and not _is_full(exc):
+            raise ServerError(
+                f"NATS: {what}: the server has no JetStream", "start it with -js, or see its log"
+            ) from None
         raise ServerError(f"NATS: {what}: {exc.description or exc}", _FULL) from None
-    except errors.ServiceUnavailableError:
+    except errors.NoStreamResponseError:
         raise ServerError(f"NATS: {what}: the server has no JetStream", "start it with -js, or see its log") from None
     except (nats.errors.Error, asyncio.TimeoutError) as exc:
         hint = "check the server, and the permissions of these credentials"
@@ -228,6 +310,8 @@ async def connect(url: str, folder: Path | None = None, name: str = "pushsalt", 
 
     async def failed(exc: Exception) -> None:
         troubles[:] = [exc]
+        if trust.is_final(exc) and "," not in url:
+            final.set()
         log.debug("NATS: %s", exc or type(exc).__name__)
 
     async def gone() -> None:
@@ -239,7 +323,7 @@ async def connect(url: str, folder: Path | None = None, name: str = "pushsalt", 
 
     options = trust.connect_options(url, folder)
     while True:
-        nc = Client()
+        nc, final = Client(names.api(trust.domain_of(url))), asyncio.Event()
         try:
             connecting = nc.connect(
                 **options,
@@ -253,17 +337,32 @@ async def connect(url: str, folder: Path | None = None, name: str = "pushsalt", 
                 disconnected_cb=gone,
                 reconnected_cb=there,
             )
-            await asyncio.wait_for(connecting, CONNECT)
+            await _connected(connecting, final)
             return Connection(nc, url)
         except (OSError, nats.errors.Error, asyncio.TimeoutError) as exc:
             with contextlib.suppress(Exception):
                 await nc.close()
-            why = str(exc) or str(next(iter(troubles), "")) or "no answer"
+            why, hint = trust.trouble(next(iter(troubles), exc))
             text = f"the NATS server at {shown(url)} cannot be used: {why}"
             if not patient:
-                raise ServerError(text, "check `workers` of the configuration, and whether the server runs") from None
-            log.warning("%s; trying again", text)
+                raise ServerError(text, hint) from None
+            log.warning("%s; %s; trying again", text, hint)
         await asyncio.sleep(2.0)
+
+
+async def _connected(connecting: Coroutine[Any, Any, None], final: asyncio.Event) -> None:
+    """Wait for a connection, at most CONNECT seconds, and not for one that cannot be (``final``).
+
+    Raises asyncio.TimeoutError, and what the client raises.
+    """
+    tasks = asyncio.ensure_future(connecting), asyncio.ensure_future(final.wait())
+    try:
+        await asyncio.wait(tasks, timeout=CONNECT, return_when=asyncio.FIRST_COMPLETED)
+        if not tasks[0].done():
+            raise asyncio.TimeoutError
+        tasks[0].result()
+    finally:
+        await end(tasks)
 
 
 async def end(tasks: Iterable[asyncio.Task[Any]]) -> None:
@@ -290,12 +389,15 @@ class Pull:
 
     def __init__(self, connection: Connection, stream: str, consumer: str) -> None:
         self._nc = connection.nc
-        self._subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
+        self._subject = f"{names.api_of(connection.nc)}.CONSUMER.MSG.NEXT.{stream}.{consumer}"
         self._sub: Any = None
         self._inbox = ""
 
     async def messages(self, number: int, seconds: float = _PULL) -> AsyncIterator[Any]:
-        """Yield at most ``number`` messages that come within this time. Raises LookupError if there is no consumer."""
+        """Yield at most ``number`` messages that come within this time; 0: those that are there.
+
+        Raises LookupError if there is no consumer.
+        """
         import nats.errors
 
         if self._sub is None:
@@ -303,13 +405,13 @@ class Pull:
             self._sub = await self._nc.subscribe(
                 self._inbox, pending_msgs_limit=-1, pending_bytes_limit=512 * 1024 * 1024
             )
-        request = {"batch": number, "expires": int(seconds * _NS)}
+        request = {"batch": number, **({"expires": int(seconds * _NS)} if seconds else {"no_wait": True})}
         try:
             await self._nc.publish(self._subject, json.dumps(request).encode(), reply=self._inbox)
         except nats.errors.Error:
             await asyncio.sleep(0.5)
             return
-        end, reconnects = asyncio.get_running_loop().time() + seconds + 1.0, self._nc.stats["reconnects"]
+        end, reconnects = asyncio.get_running_loop().time() + (seconds or CONNECT) + 1.0, self._nc.stats["reconnects"]
         while number > 0:
             left = end - asyncio.get_running_loop().time()
             if left <= 0 or self._nc.stats["reconnects"] != reconnects:  # the server has forgotten the request

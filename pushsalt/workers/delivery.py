@@ -20,6 +20,7 @@ from pushsalt.workers.parties import CONTROLLER, Box
 from pushsalt.workers.reading import read_all
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
 
     from pushsalt.workers.connection import Connection
@@ -33,7 +34,7 @@ DELIVERIES: Final = 5
 #: Seconds until a refused shard is delivered again.
 LATER: Final = 1.0
 #: Kinds of jobs that may not run twice, and that targets do not keep.
-_ONCE: Final = frozenset({"raw"})
+_ONCE: Final = frozenset({"planned", "raw"})
 #: What to do about a target whose worker was lost.
 LOST_HINT: Final = "look at the log of the site's workers and at the target, then run it again"
 
@@ -83,6 +84,9 @@ class Shard:
         #: targets whose returns are stored, and the workers that have taken it, if it was delivered before
         self._stored: set[str] = set()
         self._takers: set[str] = set()
+        #: manager -> what it manages, of the managed resources among the targets
+        self._resources: dict[str, dict[str, Any]] = {}
+        self._is_again = False
         self._looking = asyncio.Lock()
         self._looked = 0.0
 
@@ -99,7 +103,8 @@ class Shard:
             if age(head.jid) > nats.KEEP:
                 raise MessageError("its job is older than work is kept: it may be a replay")
             box = Box(description.key)
-            ids = messages.unpack_ids(box.open(head.box, head.purpose))
+            content = box.open(head.box, head.purpose)
+            ids, self._resources = messages.unpack_ids(content), messages.unpack_resources(content)
         except NewerError as exc:
             self._head = exc.head
             return await self._refuse(f"{exc}: upgrade the workers of the site {self._worker.site}")
@@ -118,8 +123,11 @@ class Shard:
             self._worker.count(-len(ids))
 
     async def _run(self, description: messages.Description, box: Box, ids: list[str]) -> None:
-        """Run it. One that was delivered before runs alone among those, so that one that ends workers ends itself."""
-        if self._deliveries == 1:
+        """Run it. One that was delivered before runs alone among those, so that one that ends workers ends itself.
+
+        The first delivery may come late, such as after a partition, when another worker has had the shard.
+        """
+        if self._deliveries == 1 and await self._claim(box):
             return await self._run_now(description, box, ids, again=False)
         async with self._worker.again:
             await self._read_stored(box, set(ids))
@@ -127,18 +135,20 @@ class Shard:
             await self._run_now(description, box, ids, again=True)
 
     async def _run_now(self, description: messages.Description, box: Box, ids: list[str], *, again: bool) -> None:
-        worker = self._worker
+        worker, self._is_again = self._worker, again
         todo = [id for id in ids if id not in self._stored]
         lost = len(self._takers - {worker.id})
-        await self._tell("taken", box)
+        if again and not await self._claim(box):
+            await self._tell("taken", box)
         if todo and lost >= DELIVERIES:
             await self._give_up(box, todo, f"{lost} workers of the site {worker.site} were lost while they had it")
         elif todo and again and self._takers and description.kind in _ONCE:
-            await self._give_up(box, todo, "its worker was lost while it ran, and a command is not run twice")
+            await self._give_up(box, todo, "its worker was lost while it ran, and it is not run twice")
         elif todo:
             try:
                 async with worker.job(description) as job:
                     await worker.stop_step(job)
+                    await asyncio.to_thread(job.take_over, self._resources)
                     await self._run_targets(job, todo, again or description.resumes)
             except PushsaltError as exc:
                 return await self._refuse(f"the project cannot be used: {exc}")
@@ -150,9 +160,10 @@ class Shard:
 
     async def _run_targets(self, job: JobHere, ids: list[str], again: bool) -> None:
         tasks: dict[asyncio.Task[object], str] = {}
-        is_stored = partial(self._is_stored, job.box, set(ids)) if self._deliveries > 1 else None
+        is_stored = partial(self._is_stored, job.box, set(ids)) if self._is_again else None
         for id in ids:
-            work = job.run(id, partial(self._store, job.box), again, is_stored)
+            refused = partial(self._refused_by_server, job, id)
+            work = job.run(id, partial(self._store, job.box, refused=refused), again, is_stored)
             task: asyncio.Task[object] = asyncio.create_task(work, name=f"target {id}")
             tasks[task] = job.tasks[task] = id
         try:
@@ -168,22 +179,37 @@ class Shard:
             error = TargetError("worker_lost", f"{id}: {why}: the outcome is unknown", LOST_HINT)
             await self._store(box, Answer(TargetReturn(id, error.as_return(), "error", error.exit_code)))
 
-    async def _store(self, box: Box, answer: Answer) -> None:
-        """Store the return of a target."""
+    @staticmethod
+    def _refused_by_server(job: JobHere, id: str, why: str) -> None:
+        """Tell the controllers that follow the job; the return stays at the target until it is stored."""
+        job.project.reporter.warning(id, f"its return is not stored yet: {why}; trying again")
+
+    async def _store(self, box: Box, answer: Answer, refused: Callable[[str], None] | None = None) -> None:
+        """Store the return of a target; ``refused`` as in ``Connection.store``."""
         id, head = answer.result.id, self._head
         which = messages.short(id)
         head = Head("return", head.jid, self._worker.site, head.n, self._worker.id, version=head.version, text=which)
         for part in messages.split(head, messages.pack_answer(answer), box):
-            await self._send(part, id)
+            await self._send(part, id, refused)
 
-    async def _send(self, head: Head, id: str = "") -> None:
+    async def _send(self, head: Head, id: str = "", refused: Callable[[str], None] | None = None) -> None:
         subject = names.returns_subject(self._worker.site, self._worker.id, head.jid)
-        await self._connection.store(subject, messages.encode(head), messages.message_id(head, id))
+        await self._connection.store(subject, messages.encode(head), messages.message_id(head, id), refused=refused)
 
     async def _tell(self, kind: str, box: Box) -> None:
+        await self._send(self._said(kind, box))
+
+    def _said(self, kind: str, box: Box) -> Head:
         shard = self._head  # the controller that has handed it out reads its version
         head = Head(kind, shard.jid, self._worker.site, shard.n, self._worker.id, version=shard.version)
-        await self._send(messages.sealed(head, messages.pack_data({"deliveries": self._deliveries}), box))
+        return messages.sealed(head, messages.pack_data({"deliveries": self._deliveries}), box)
+
+    async def _claim(self, box: Box) -> bool:
+        """Tell that this worker takes the shard, as the first one; False, and nothing is told, if another one did."""
+        head = self._said("taken", box)
+        subject = names.returns_subject(self._worker.site, self._worker.id, head.jid)
+        answer = await self._connection.stored(subject, messages.encode(head), messages.claim_id(head))
+        return not answer.duplicate
 
     async def _refuse(self, why: str) -> None:
         """Leave the shard to another worker; after enough deliveries it is set aside."""

@@ -6,7 +6,11 @@
     pushsalt.control.JID                stop a job; not stored
     KV pushsalt-jobs        JID         state of a job; for controllers only
     KV pushsalt-stopped     JID.SITE    jobs that were stopped: no shard of them begins
-    KV pushsalt-workers     SITE.WORKER presence of workers; entries end by themselves
+    KV pushsalt-workers     SITE.WORKER presence of workers; entries end by themselves. SITE.controller has no content:
+                                        by it controllers try whether the server stores something
+    pushsalt.events.log, .part.NAME.N   events, and parts of large ones (``eventstream.py``); for controllers only
+    KV pushsalt-events      KEY         cursors, and the state of ``react`` and ``watch``; for controllers only
+    KV pushsalt-locks       NAME        which process reacts; entries end by themselves; for controllers only
     KV pushsalt-SITE                    the project, for the workers of one site (``objects.py``)
 
 Controllers may use everything below ``pushsalt.`` and the JetStream API. ``worker_publishes`` and
@@ -15,8 +19,9 @@ Controllers may use everything below ``pushsalt.`` and the JetStream API. ``work
 
 from __future__ import annotations
 
+import hashlib
 import re
-from typing import Final
+from typing import Any, Final
 
 from pushsalt.errors import UsageError
 
@@ -27,9 +32,18 @@ RETURNS: Final = "pushsalt.returns.*.*.*"
 #: the durable consumer of a site's work queue, which its workers share
 CONSUMER: Final = "workers"
 
+EVENTS_STREAM: Final = "PUSHSALT_EVENTS"
+EVENTS_LOG: Final = "pushsalt.events.log"
+EVENTS: Final = (EVENTS_LOG, "pushsalt.events.part.*.*")
+EVENTS_BUCKET: Final = "pushsalt-events"
+LOCKS_BUCKET: Final = "pushsalt-locks"
+
 JOBS_BUCKET: Final = "pushsalt-jobs"
 STOPPED_BUCKET: Final = "pushsalt-stopped"
 WORKERS_BUCKET: Final = "pushsalt-workers"
+
+#: seconds of a generation of keys in the bucket of a site's project
+GENERATION: Final = 30 * 86400
 
 #: header by which the server drops a message that it has stored already
 MESSAGE_ID: Final = "Nats-Msg-Id"
@@ -48,6 +62,16 @@ def check_site(name: str) -> str:
 def is_name(text: str) -> bool:
     """Whether a text can be the name of a site or the id of a worker."""
     return _NAME.fullmatch(text) is not None
+
+
+def api(domain: str = "") -> str:
+    """The beginning of the subjects of JetStream's API, in a domain of JetStream if one is named."""
+    return f"$JS.{domain}.API" if domain else "$JS.API"
+
+
+def api_of(nc: Any) -> str:
+    """The same for a connected client: that of pushsalt, or of nats-py itself."""
+    return str(getattr(nc, "api", api()))
 
 
 def work_stream(site: str) -> str:
@@ -75,6 +99,16 @@ def control_subject(jid: str = "*") -> str:
     return f"pushsalt.control.{jid}"
 
 
+def event_part_subject(name: str, n: int) -> str:
+    """The subject of a part of an event that is larger than a message."""
+    return f"pushsalt.events.part.{name}.{n}"
+
+
+def cursor_key(name: str) -> str:
+    """The key of a consumer's cursor in the bucket of events. Names of consumers are any texts."""
+    return f"cursor.{hashlib.sha256(name.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}"
+
+
 def presence_key(site: str, worker: str) -> str:
     """The key of a worker's presence."""
     return f"{site}.{worker}"
@@ -91,25 +125,31 @@ def inbox(site: str) -> str:
 
 
 def worker_publishes(site: str) -> list[str]:
-    """The subjects to which the workers of a site publish, with the requests to JetStream that they make."""
+    """The subjects to which the workers of a site publish, with the requests to JetStream that they make.
+
+    The requests may also name a domain: those of workers at a leaf node do.
+    """
     work, objects = work_stream(site), objects_bucket(site)
+    requests = [
+        "INFO",
+        f"STREAM.INFO.{work}",
+        f"CONSUMER.INFO.{work}.{CONSUMER}",
+        f"CONSUMER.MSG.NEXT.{work}.{CONSUMER}",
+        # the site's own returns of a job, when a shard is delivered again; the names of consumers cannot be guessed
+        f"CONSUMER.CREATE.{RETURNS_STREAM}.*.pushsalt.returns.{site}.>",
+        f"CONSUMER.MSG.NEXT.{RETURNS_STREAM}.*",
+        f"CONSUMER.DELETE.{RETURNS_STREAM}.*",
+        # whether a job was stopped
+        f"DIRECT.GET.KV_{STOPPED_BUCKET}.$KV.{STOPPED_BUCKET}.*.{site}",
+        # the project: pieces by their names
+        f"DIRECT.GET.KV_{objects}.>",
+    ]
     return [
         returns_subject(site),
         progress_subject(site),
         f"$KV.{WORKERS_BUCKET}.{site}.*",
         f"$JS.ACK.{work}.{CONSUMER}.>",
-        "$JS.API.INFO",
-        f"$JS.API.STREAM.INFO.{work}",
-        f"$JS.API.CONSUMER.INFO.{work}.{CONSUMER}",
-        f"$JS.API.CONSUMER.MSG.NEXT.{work}.{CONSUMER}",
-        # the site's own returns of a job, when a shard is delivered again; the names of consumers cannot be guessed
-        f"$JS.API.CONSUMER.CREATE.{RETURNS_STREAM}.*.pushsalt.returns.{site}.>",
-        f"$JS.API.CONSUMER.MSG.NEXT.{RETURNS_STREAM}.*",
-        f"$JS.API.CONSUMER.DELETE.{RETURNS_STREAM}.*",
-        # whether a job was stopped
-        f"$JS.API.DIRECT.GET.KV_{STOPPED_BUCKET}.$KV.{STOPPED_BUCKET}.*.{site}",
-        # the project: pieces by their names
-        f"$JS.API.DIRECT.GET.KV_{objects}.>",
+        *(f"{prefix}.{each}" for prefix in (api(), api("*")) for each in requests),
     ]
 
 

@@ -45,7 +45,6 @@ _PIECE: Final = 480 * 1024
 _MANIFEST: Final = 512 * 1024 * 1024
 #: Messages under way at a time.
 _WIDTH: Final = 64
-_GENERATION: Final = 30 * 86400
 #: Seconds without an answer of the server after which a request is given up.
 _PATIENCE: Final = 30.0
 _PAGE: Final = 100_000
@@ -99,14 +98,14 @@ async def upload(nc: Any, project: Project, sites: Sequence[str], party: Party) 
 
 class _Upload:
     def __init__(self, nc: Any, site: str, parts: Parts, keys: Keys) -> None:
-        self._nc, self._js = nc, nc.jetstream()
+        self._nc, self._js = nc, nc.jetstream(prefix=names.api_of(nc))
         self._bucket = names.objects_bucket(site)
         self._site = site
         self._parts = parts
         self._keys = keys
         self._recipient = keys.peer(site).seal
         self._secret = keys.private.derived(f"names of pieces\0{site}\0{self._recipient}")
-        self._generation = int(time.time() // _GENERATION)
+        self._generation = int(time.time() // names.GENERATION)
         self._there: set[str] = set()
 
     async def run(self) -> str:
@@ -296,7 +295,7 @@ async def _get(nc: Any, bucket: str, key: str) -> bytes | None:
     """The value of a key; None if the bucket does not have it, or if there is no bucket."""
     from nats.errors import NoRespondersError
 
-    subject = f"$JS.API.DIRECT.GET.KV_{bucket}.$KV.{bucket}.{key}"
+    subject = f"{names.api_of(nc)}.DIRECT.GET.KV_{bucket}.$KV.{bucket}.{key}"
     try:
         found = await nc.request(subject, b"", timeout=_PATIENCE)
     except NoRespondersError:
@@ -314,7 +313,8 @@ async def _exists(nc: Any, stream: str) -> bool:
 
 async def _api(nc: Any, name: str, request: dict[str, Any], missing: bool = False) -> dict[str, Any]:
     """The answer of JetStream; empty with ``missing`` if there is no such thing. Raises StoreError."""
-    answer = json.loads((await nc.request(f"$JS.API.{name}", json.dumps(request).encode(), timeout=_PATIENCE)).data)
+    subject = f"{names.api_of(nc)}.{name}"
+    answer = json.loads((await nc.request(subject, json.dumps(request).encode(), timeout=_PATIENCE)).data)
     error = answer.get("error")
     if error is None:
         return dict(answer)

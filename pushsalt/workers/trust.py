@@ -42,6 +42,59 @@ def connect_options(url: str, folder: Path | None) -> dict[str, Any]:
     return options
 
 
+#: OpenSSL's codes for certificates that are not valid yet, that have expired, and that have another name or address.
+_EARLY, _EXPIRED, _OTHER = 9, 10, (62, 64)
+
+
+def is_final(exc: Exception) -> bool:
+    """Whether it is the same if the server is asked again."""
+    return isinstance(exc, ssl.SSLCertVerificationError) or type(exc).__name__ == "NoTLSError"
+
+
+def trouble(exc: Exception) -> tuple[str, str]:
+    """Why a server cannot be used, and what to do."""
+    if isinstance(exc, ssl.SSLCertVerificationError):
+        if exc.verify_code == _EXPIRED:
+            return "its certificate has expired", "renew the certificate of the server, and restart it"
+        if exc.verify_code == _EARLY:
+            return "its certificate is not valid yet", "compare the clocks of both machines"
+        if exc.verify_code in _OTHER:
+            hint = "name the server as its certificate does, or give it one with this name"
+            return f"its certificate is for another name: {exc.verify_message}", hint
+        hint = (
+            "put the certificate of its authority into workers/ca.pem, and into ca.pem in the folder of a worker's keys"
+        )
+        return f"its certificate is not trusted: {exc.verify_message}", hint
+    if isinstance(exc, ssl.SSLError):
+        return f"TLS fails: {exc.reason or exc}", "does the server at this port speak TLS? see its log"
+    if type(exc).__name__ == "NoTLSError":  # of a module that needs nats-py
+        return str(exc), "give it a certificate (`tls` in its configuration): without TLS nothing is sent to it"
+    if "authorization" in str(exc).lower() or "expired" in str(exc).lower():
+        hint = (
+            "were the keys renewed or revoked (`pushsalt worker init --renew`)? use those of the server's configuration"
+        )
+        return f"it refuses the credentials: {exc}", hint
+    return str(exc) or "no answer", "check `workers` of the configuration, and whether the server runs"
+
+
+def domain_of(url: str) -> str:
+    """The domain of JetStream that a URL names (``nats://HOST?domain=NAME``); empty if none. Raises UsageError."""
+    found = {_domain(_checked(each.strip())) for each in url.split(",") if each.strip()}
+    if len(found) > 1:
+        raise UsageError("the NATS servers have different domains", hint="write the same `?domain=` at each of them")
+    return found.pop() if found else ""
+
+
+def _domain(server: SplitResult) -> str:
+    """The domain in the query. Raises ValueError for anything else there."""
+    if not server.query:
+        return ""
+    key, _, name = server.query.partition("=")
+    if key != "domain" or not names.is_name(name):
+        raise ValueError(server.query)
+    return name
+
+
 def is_loopback(host: str) -> bool:
     """Whether a host is this machine, by its text."""
     try:
@@ -54,14 +107,14 @@ def _checked(text: str) -> SplitResult:
     """The parts of a server's URL. Raises UsageError."""
     try:
         found = urlsplit(text if "://" in text else f"nats://{text}")
-        port = found.port
+        port, _ = found.port, _domain(found)
     except ValueError:
         found, port = urlsplit("nats://"), None
     shown = text.rpartition("@")[2]
     if found.username is not None or found.password is not None:
         hint = "leave it out: workers and controllers log in with the keys of `pushsalt worker init`"
         raise UsageError(f"the URL of {shown} has a login in it", hint=hint)
-    if found.scheme not in _SCHEMES or not found.hostname or port == 0 or found.path.strip("/") or found.query:
+    if found.scheme not in _SCHEMES or not found.hostname or port == 0 or found.path.strip("/"):
         raise UsageError(f"{shown!r} is no URL of a NATS server", hint="for example tls://nats.example.com:4222")
     return found
 

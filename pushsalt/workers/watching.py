@@ -51,6 +51,7 @@ class Watch:
         self.workers: dict[str, int] = {}
         self._alone_since: dict[str, float] = {}
         self._told: set[str] = set()
+        self._told_full = False
         #: site -> shards that were not in its queue at the last look
         self._absent: dict[str, set[int]] = {}
 
@@ -65,6 +66,7 @@ class Watch:
         """Count the workers of each site. Raises ServerError."""
         present = await state.workers(self._connection)
         self.workers = {site: len(entries) for site, entries in present.items()}
+        self._reporter.sites_manned(self.workers)
 
     async def look(self) -> None:
         """Look once. Raises ServerError."""
@@ -79,12 +81,27 @@ class Watch:
                 self._told.discard(site)
                 continue
             since = now - self._alone_since.setdefault(site, now)
+            if since >= _WARN and await self._is_full(site):
+                self._alone_since[site] = now  # workers cannot say that they are there
+                continue
             if since >= _WARN and site not in self._told:
                 self._told.add(site)
                 self._reporter.warning(None, f"the site {site} has no worker: {count} targets wait for one")
             if since >= NO_WORKER:
                 await self._give_up(site)
         await self._look_for_lost()
+
+    async def _is_full(self, site: str) -> bool:
+        """Whether the server stores nothing more; this is said once."""
+        try:
+            await self._connection.put(names.WORKERS_BUCKET, names.presence_key(site, CONTROLLER_TOKEN), b"", 0)
+        except nats.FullError as exc:
+            if not self._told_full:
+                self._told_full = True
+                self._reporter.warning(None, f"{exc}: what workers return waits until there is room ({exc.hint})")
+            return True
+        self._told_full = False
+        return False
 
     async def _give_up(self, site: str) -> None:
         """The targets of a site without workers get their return, once their shards are out of its queue."""

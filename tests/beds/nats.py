@@ -62,7 +62,7 @@ class NatsServer:
         with (self.folder / "log").open("ab") as log:
             argv = [found, "-a", "127.0.0.1", "-p", str(self.port), *store, *self.words]
             self.process = subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True)
-        wait_until(self._answers)
+        wait_until(self._answers, 120)
         return self
 
     def _answers(self) -> bool:
@@ -87,14 +87,20 @@ class WorkerProcess:
     """``pushsalt worker``, with caches and a working folder of its own; its log is in the file ``log``."""
 
     def __init__(
-        self, project: Project, url: str, site: str = "default", name: str = "w1", program: list[str] | None = None
+        self,
+        project: Project,
+        url: str,
+        site: str = "default",
+        name: str = "w1",
+        program: list[str] | None = None,
+        *words: str,
     ) -> None:
-        """``program``: the beginning of its command line, such as that of ``patched``."""
+        """``program``: the beginning of its command line, such as that of ``patched``; ``words``: its end."""
         self.folder = project.folder.parent / name
         self.folder.mkdir(exist_ok=True)
         self.log = self.folder / "log"
         variables = {"PUSHSALT_CACHE": str(self.folder / "cache")}
-        argv = [*(program or project.argv()), "worker", "--site", site, "--workers", url]
+        argv = [*(program or project.argv()), "worker", "--site", site, "--workers", url, *words]
         self._stream: IO[bytes] = self.log.open("wb")
         self.process: subprocess.Popen[Any] = subprocess.Popen(
             argv,
@@ -108,7 +114,7 @@ class WorkerProcess:
 
     def ready(self) -> WorkerProcess:
         """Wait until it takes work."""
-        wait_until(lambda: "is ready" in self.log.read_text() or self.process.poll() is not None, 30)
+        wait_until(lambda: "is ready" in self.log.read_text() or self.process.poll() is not None, 120)
         assert self.process.poll() is None, self.log.read_text()
         return self
 
@@ -124,7 +130,7 @@ class WorkerProcess:
     def stop(self) -> int:
         """Stop it as systemd does; its exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(30)
+        return self.process.wait(120)
 
     def __enter__(self) -> WorkerProcess:
         return self.ready()

@@ -57,3 +57,26 @@ def test_off_a_terminal_there_is_a_line_now_and_then(
     assert any("1/2 targets done" in line and "running: web2 (connect)" in line for line in lines)
     quiet = invoke("run", "--out", "quiet", "*", "test.ping")  # type: ignore[operator]
     assert quiet.err == ""
+
+
+def test_the_sites_of_workers_have_lines(board: Board) -> None:
+    board.run_sited({f"web{number}": "berlin" if number < 40 else "tokyo" for number in range(100)})
+    board.sites_manned({"berlin": 2, "oslo": 1})
+    for number in range(3):
+        board.target_done(TargetReturn(f"web{number}", True))
+    lines = shown(board, 40)
+    assert len(lines) == 40
+    assert [each.split() for each in lines[1:3]] == [
+        ["berlin", "3/40", "done", "2", "workers"],
+        ["tokyo", "0/60", "done", "no", "worker"],
+    ]
+    assert "; sites: berlin 3/40 (2 workers), tokyo 0/60 (no worker); running: " in board.in_a_line(1.0)
+    for number in range(3, 40):
+        board.target_done(TargetReturn(f"web{number}", True))
+    assert shown(board, 8)[1:3] == ["  tokyo   0/60 done  no worker", "  berlin  40/40 done  2 workers"]
+    assert [each for each in shown(board, 6) if "site" in each] == ["  and 2 more sites"]
+    assert len(shown(board, 3)) == 3
+
+
+def test_without_workers_there_are_no_sites(board: Board) -> None:
+    assert "sites" not in board.in_a_line(1.0) and "worker" not in "".join(shown(board, 40))

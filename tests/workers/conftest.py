@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.beds import nats, sshd
+from tests.beds.faults import FaultBed, repetitions
 from tests.beds.project import Project
 from tests.beds.sites import Site
 
@@ -50,6 +51,14 @@ def remote(server: nats.NatsServer, bed: sshd.SshdBed, tmp_path: Path) -> Callab
         return made
 
     return make
+
+
+@pytest.fixture(params=range(repetitions()))
+def run(remote: Callable[..., Project], bed: sshd.SshdBed, server: nats.NatsServer) -> Iterator[FaultBed]:
+    """A job to be disturbed, as often as ``PUSHSALT_FAULTS`` says."""
+    found = FaultBed(remote(), bed, server)
+    yield found
+    found.go()
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ def described(jid: str, resumes: bool = False) -> Description:
 
 
 def job_here(jid: str) -> JobHere:
-    return JobHere(described(jid), None, None, asyncio.Semaphore(1), 1)  # type: ignore[arg-type]
+    return JobHere(described(jid), None, asyncio.Semaphore(1), 1)  # type: ignore[arg-type]
 
 
 class Bed:
@@ -44,7 +44,8 @@ class Bed:
 
     async def taken_by(self, worker: str, jid: str) -> None:
         head = messages.sealed(Head("taken", jid, "a", 1, worker), messages.pack_data({}), Box(KEY))
-        await self.connection.store(names.returns_subject("a", worker, jid), messages.encode(head))
+        subject = names.returns_subject("a", worker, jid)
+        await self.connection.store(subject, messages.encode(head), messages.claim_id(head))
 
     async def delivered(self, *, again: bool = False) -> Shard:
         for _ in range(2 if again else 1):
@@ -89,6 +90,21 @@ def test_a_command_that_no_worker_has_taken_runs_at_a_second_delivery(within):
         await bed.queue(jid)
         await (await bed.delivered(again=True)).run()
         assert await bed.stored(jid) == [("taken", "w1"), ("refused", "w1")]
+
+    within(test)
+
+
+@pytest.mark.slow
+def test_a_first_delivery_that_comes_late_is_not_a_first_one(within):
+    """Its packets were lost for a time, in which another worker has had the shard."""
+
+    async def test(bed: Bed) -> None:
+        jid = new_jid()
+        await bed.queue(jid)
+        shard = await bed.delivered()
+        await bed.taken_by("w0", jid)
+        await shard.run()
+        assert await bed.stored(jid) == [("taken", "w0"), ("taken", "w1"), ("return", "w1"), ("done", "w1")]
 
     within(test)
 

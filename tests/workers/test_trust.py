@@ -9,7 +9,7 @@ import pytest
 
 from pushsalt.errors import UsageError
 from pushsalt.workers import connection, setup
-from pushsalt.workers.trust import connect_options
+from pushsalt.workers.trust import connect_options, domain_of
 
 
 @pytest.fixture
@@ -23,6 +23,30 @@ def test_this_machine_needs_no_keys(url):
     options = connect_options(url, None)
     assert ("user_jwt_cb" not in options and "tls" in options) or url.startswith("tls") is False
     assert len(options["servers"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "domain"),
+    [
+        ("nats://127.0.0.1", ""),
+        ("nats://127.0.0.1?domain=hub", "hub"),
+        ("127.0.0.1:4333/?domain=hub,nats://[::1]?domain=hub", "hub"),
+    ],
+)
+def test_a_url_may_name_a_domain_of_jetstream(url, domain):
+    assert domain_of(url) == domain
+    assert not any("domain" in each for each in connect_options(url, None)["servers"])
+
+
+@pytest.mark.parametrize("url", ["nats://127.0.0.1?domain=a.b", "nats://127.0.0.1?x=hub", "nats://127.0.0.1?domain="])
+def test_another_query_is_refused(url):
+    with pytest.raises(UsageError, match="is no URL of a NATS server"):
+        domain_of(url)
+
+
+def test_all_servers_have_one_domain():
+    with pytest.raises(UsageError, match="different domains"):
+        domain_of("nats://127.0.0.1?domain=a,nats://127.0.0.1")
 
 
 def test_another_machine_needs_tls(folder):
@@ -89,3 +113,23 @@ async def test_servers_that_a_server_announces_are_not_used():
     await found.close()
     server.close()
     assert others == [f"127.0.0.1:{port}"]
+
+
+async def test_nothing_is_sent_to_a_server_that_says_it_has_no_tls(monkeypatch):
+    """Whoever is on the way can take `tls_required` out of its first message."""
+    monkeypatch.setattr(connection, "CONNECT", 60.0)  # it is not asked again, so this does not pass
+    received: list[bytes] = []
+
+    async def serve(reader, writer):
+        writer.write(b'INFO {"server_id":"x","version":"2.10.0","max_payload":1048576,"headers":true}\r\n')
+        received.append(await reader.read(1000))
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    with pytest.raises(connection.ServerError, match="the server has no TLS") as caught:
+        await connection.connect(f"tls://127.0.0.1:{port}")
+    assert "certificate" in caught.value.hint
+    server.close()
+    await server.wait_closed()
+    assert set(received) == {b""}

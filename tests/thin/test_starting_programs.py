@@ -1,0 +1,97 @@
+"""Programs that are started by posix_spawn and by fork get the same surroundings, and fail with the same errors."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from thin import process
+
+WAYS = {"posix_spawn": [True], "fork": [False]}
+
+
+@pytest.fixture(params=WAYS.values(), ids=WAYS)
+def way(request, monkeypatch):
+    if request.param == [True] and not process._can_spawn():
+        pytest.skip("this Python, or its C library, has no usable posix_spawn")
+    monkeypatch.setattr(process, "_spawns", list(request.param))
+    forks = []
+    fork = os.fork
+    monkeypatch.setattr(os, "fork", lambda: forks.append(1) or fork())
+    yield forks
+    assert bool(forks) == (request.param == [False])
+
+
+def _sh(text: str, **more):
+    return process.run(["/bin/sh", "-c", text], **more)
+
+
+def test_folder_and_umask(way, tmp_path):
+    before = os.getcwd(), os.umask(0o022)
+    assert _sh("pwd; umask", cwd=str(tmp_path), umask=0o077).stdout == f"{tmp_path}\n0077\n".encode()
+    assert (os.getcwd(), os.umask(before[1])) == (before[0], 0o022)
+
+
+def test_streams_and_descriptors(way):
+    """A program gets its three standard descriptors, and none that Python has opened."""
+    reader, writer = os.pipe()
+    done = process.run(["ls", "/proc/self/fd"])
+    os.close(reader)
+    assert not {b"%d" % reader, b"%d" % writer} - {b"3"} & set(done.stdout.split())  # 3 is that of ls itself
+    os.close(writer)
+    assert _sh("cat", stdin=b"in").stdout == b"in"
+    assert _sh("echo out; echo err >&2", merge=True).stdout == b"out\nerr\n"
+    assert _sh("read line || echo none").stdout == b"none\n"
+
+
+def test_signals(way):
+    """Signals that this process ignores or blocks have their default actions in a program."""
+    former = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+    try:
+        done = _sh("grep -E '^Sig(Blk|Ign)' /proc/self/status")
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+        signal.signal(signal.SIGHUP, former)
+    blocked, ignored = (int(line.split()[1], 16) for line in done.stdout.splitlines())
+    assert blocked == 0
+    assert not ignored & (1 << (signal.SIGHUP - 1) | 1 << (signal.SIGPIPE - 1))
+
+
+def _errors(tmp_path):
+    (tmp_path / "plain").write_text("no program\n")
+    (tmp_path / "lost").write_text("#!/no/such/interpreter\n")
+    (tmp_path / "lost").chmod(0o755)
+    (tmp_path / "sh").mkdir()  # a folder in PATH that has the name of a program
+    return {
+        "missing": (["no-such-program"], {}, FileNotFoundError, "no-such-program"),
+        "no program": ([f"{tmp_path}/plain"], {}, PermissionError, f"{tmp_path}/plain"),
+        "no interpreter": ([f"{tmp_path}/lost"], {}, FileNotFoundError, f"{tmp_path}/lost"),
+        "no folder": (["true"], {"cwd": "/no/such"}, FileNotFoundError, "/no/such"),
+        "a file as folder": (["true"], {"cwd": f"{tmp_path}/plain"}, NotADirectoryError, f"{tmp_path}/plain"),
+    }
+
+
+@pytest.mark.parametrize("case", ["missing", "no program", "no interpreter", "no folder", "a file as folder"])
+def test_errors(way, tmp_path, case):
+    argv, more, kind, name = _errors(tmp_path)[case]
+    descriptors = os.listdir("/proc/self/fd")
+    with pytest.raises(kind) as caught:
+        process.run(argv, stdin=b"in", **more)
+    assert caught.value.filename == name
+    assert os.listdir("/proc/self/fd") == descriptors
+    assert os.getcwd() != "/no/such"
+
+
+def test_a_folder_in_path_is_passed_over(way, tmp_path):
+    _errors(tmp_path)
+    assert process.run(["sh", "-c", "echo ran"], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}).stdout == b"ran\n"
+
+
+def test_a_program_of_another_user_is_forked(monkeypatch):
+    """It changes its user and groups before it is executed."""
+    monkeypatch.setattr(process, "_spawn", lambda *_: pytest.fail("spawned"))
+    done = _sh("id -u", identity=process.Identity())
+    assert done.stdout == f"{os.geteuid()}\n".encode()
