@@ -80,8 +80,8 @@ def list_pkgs(versions_as_list=False, **kwargs):
         return dict(line.split()[:2] for line in done["stdout"].splitlines() if len(line.split()) > 1)
 
     key = "pkg.list_pkgs_%s" % root if root else "pkg.list_pkgs"
-    packages = pkgrun.remembered(__context__, key, [(root or "") + DATABASE], read)
-    return {name: [number] for name, number in packages.items()} if data.is_true(versions_as_list) else dict(packages)
+    found = pkgrun.remembered(__context__, key, [(root or "") + DATABASE], read)
+    return {name: [number] for name, number in found.items()} if data.is_true(versions_as_list) else dict(found)
 
 
 def version(*names, **kwargs):
@@ -115,13 +115,13 @@ def latest_version(*names, **kwargs):
     if data.is_true(kwargs.get("refresh", False)):
         refresh_db(kwargs.get("root"))
     installed = {} if kwargs.get("show_installed") else list_pkgs(root=kwargs.get("root"))
-    latest = dict.fromkeys(names, "")
+    found = dict.fromkeys(names, "")
     for _, name, number in _offered(kwargs.get("root")):
-        if latest.get(name) == "":  # the repositories are listed in pacman's order of preference
+        if found.get(name) == "":  # the repositories are listed in pacman's order of preference
             newer = name not in installed or pacmanversion.compare(number, installed[name]) > 0
-            latest[name] = number if newer else None
-    latest = {name: number or "" for name, number in latest.items()}
-    return latest[names[0]] if len(latest) == 1 else latest
+            found[name] = number if newer else None
+    found = {name: number or "" for name, number in found.items()}
+    return found[names[0]] if len(found) == 1 else found
 
 
 available_version = latest_version
@@ -185,17 +185,17 @@ def list_repo_pkgs(*args, **kwargs):
     byrepo, repositories = kwargs.get("byrepo", False), pkgrun.listed(kwargs.get("fromrepo"))
     if data.is_true(kwargs.get("refresh", False)):
         refresh_db()
-    available = {}
+    found = {}
     for repository, name, number in _offered():
         if repositories and repository not in repositories:
             continue
         if not args or any(fnmatch.fnmatch(name, arg) for arg in args):
-            versions = available.setdefault(repository if byrepo else "", {}).setdefault(name, [])
+            versions = found.setdefault(repository if byrepo else "", {}).setdefault(name, [])
             versions += [number] if number not in versions else []
-    for packages in available.values():
+    for packages in found.values():
         for versions in packages.values():
             versions.sort(key=functools.cmp_to_key(pacmanversion.compare), reverse=True)
-    return available if byrepo else available.get("", {})
+    return found if byrepo else found.get("", {})
 
 
 def _offered(root=None):
@@ -218,12 +218,12 @@ def group_list():
         pushsalt run '*' pkg.group_list
     """
     available, installed = _members(["-Sgg"]), _members(["-Qg"])
-    result = {"installed": [], "partially_installed": [], "available": []}
+    found = {"installed": [], "partially_installed": [], "available": []}
     for group in sorted(available):
         have = len(installed.get(group, ()))
         kind = "available" if not have else "installed" if have == len(available[group]) else "partially_installed"
-        result[kind].append(group)
-    return result
+        found[kind].append(group)
+    return found
 
 
 def group_info(name):
@@ -237,9 +237,9 @@ def group_info(name):
 
         pushsalt run '*' pkg.group_info base-devel
     """
-    result = {kind: [] for kind in KINDS}
-    result["default"] = sorted(_members(["-Sgg", "--", name]).get(name, ()))
-    return result
+    found = {kind: [] for kind in KINDS}
+    found["default"] = sorted(_members(["-Sgg", "--", name]).get(name, ()))
+    return found
 
 
 def group_diff(name):
@@ -263,12 +263,12 @@ def group_diff(name):
 
 
 def _members(args):
-    members = {}
+    found = {}
     for line in _run(args)["stdout"].splitlines():
         words = line.split()
         if len(words) > 1:
-            members.setdefault(words[0], set()).add(words[1])
-    return members
+            found.setdefault(words[0], set()).add(words[1])
+    return found
 
 
 # Changes
@@ -288,16 +288,16 @@ def refresh_db(root=None, **kwargs):
     done = _run(["-Sy"], root)
     if done["retcode"] != 0:
         raise CommandExecutionError("Error refreshing package database: %s" % pkgrun.words(done))
-    result = {}
+    found = {}
     for line in done["stdout"].splitlines():
         words = line.split()
         if not words or words[0] == "::":
             continue
         if "is up to date" in line:
-            result[words[0]] = False
+            found[words[0]] = False
         elif "downloading" in line:
-            result[(words[0] if words[0] != "downloading" else words[1]).split(".")[0]] = True
-    return result
+            found[(words[0] if words[0] != "downloading" else words[1]).split(".")[0]] = True
+    return found
 
 
 def install(name=None, refresh=False, sysupgrade=None, pkgs=None, sources=None, **kwargs):
@@ -354,8 +354,8 @@ def _targets(params):
     offered = list_repo_pkgs(*vague) if vague else {}
     for pkg, number in params.items():
         if pkg in vague:
-            match = pkgspec.best_match(offered.get(pkg, []), number, pacmanversion.compare)
-            if match is None:
+            found = pkgspec.best_match(offered.get(pkg, []), number, pacmanversion.compare)
+            if found is None:
                 raise CommandExecutionError(
                     "Problem encountered installing package(s)",
                     info={
@@ -366,7 +366,7 @@ def _targets(params):
                         "changes": {},
                     },
                 )
-            number = match
+            number = found
         operator, number = pkgspec.split_condition(number) if number else ("", None)
         words.append("%s%s%s" % (pkg, operator.replace("==", "=") or "=", number) if number else pkg)
     return words
@@ -447,11 +447,8 @@ def file_list(*packages, **kwargs):
 
         pushsalt run '*' pkg.file_list curl redis
     """
-    by_package = file_dict(*packages, **kwargs)
-    return {
-        "errors": by_package["errors"],
-        "files": [path for paths in by_package["packages"].values() for path in paths],
-    }
+    found = file_dict(*packages, **kwargs)
+    return {"errors": found["errors"], "files": [path for paths in found["packages"].values() for path in paths]}
 
 
 def file_dict(*packages, **kwargs):
@@ -465,12 +462,12 @@ def file_dict(*packages, **kwargs):
         pushsalt run '*' pkg.file_dict curl
     """
     done = _run(["-Ql", "--"] + list(packages), kwargs.get("root"))
-    by_package = {}
+    found = {}
     for line in done["stdout"].splitlines():
         name, _, path = line.partition(" ")
-        by_package.setdefault(name, []).append(path)
+        found.setdefault(name, []).append(path)
     errors = [line for line in done["stderr"].splitlines() if line.startswith("error")]
-    return {"errors": errors, "packages": by_package}
+    return {"errors": errors, "packages": found}
 
 
 def owner(*paths, **kwargs):
@@ -485,8 +482,8 @@ def owner(*paths, **kwargs):
     """
     if not paths:
         return ""
-    owners = {path: _run(["-Qqo", "--", path])["stdout"].strip() for path in paths}
-    return owners[paths[0]] if len(owners) == 1 else owners
+    found = {path: _run(["-Qqo", "--", path])["stdout"].strip() for path in paths}
+    return found[paths[0]] if len(found) == 1 else found
 
 
 def _errors(words, root):
