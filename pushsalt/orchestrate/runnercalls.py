@@ -16,8 +16,8 @@ from pushsalt import plugins
 from pushsalt.errors import FunctionError, PushsaltError
 from pushsalt.jobs.model import JobStart
 from pushsalt.nearest import nearest
-from pushsalt.run.jobevents import open_events, settle_events
 from pushsalt.run.jobstart import user_name
+from pushsalt.workers.jobevents import open_events, settle_events
 from thin.utils.orchestration import succeeded
 
 if TYPE_CHECKING:

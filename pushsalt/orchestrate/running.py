@@ -16,11 +16,11 @@ from pushsalt.orchestrate.master import master_id, master_target
 from pushsalt.orchestrate.recorded import Recorded
 from pushsalt.orchestrate.steps import Steps
 from pushsalt.run.fanout import failure
-from pushsalt.run.jobevents import open_events, settle_events
 from pushsalt.run.runner import Runner, close_connecting, connect_options
 from pushsalt.run.single import run_on
 from pushsalt.run.stopping import Stopping
 from pushsalt.transport.kept import KeptConnections
+from pushsalt.workers.jobevents import open_events, settle_events
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

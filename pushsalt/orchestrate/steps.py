@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import EXIT_NO_ANSWER, FunctionError, NoTargetError, UsageError
 from pushsalt.orchestrate import rollouts
-from pushsalt.run.jobevents import open_journal
+from pushsalt.workers.jobevents import open_journal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
