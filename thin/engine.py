@@ -399,12 +399,12 @@ class Engine(object):
             changed = any(self.running.get(tag_of(low), {}).get("changes") for low in sources)
             if not changed and self._reactions is None:
                 continue
-            found = [low for key, low in by_key.items() if state == key[0] and name in key]
+            result = [low for key, low in by_key.items() if state == key[0] and name in key]
             if not changed:
-                found = [low for low in found if self._reactions.listens(low, sources)]
-            elif not found:
+                result = [low for low in result if self._reactions.listens(low, sources)]
+            elif not result:
                 self._unknown_listen(errors, state, name)
-            for chunk in found:
+            for chunk in result:
                 low = {key: chunk[key] for key in chunk if key not in REQUISITES}
                 low.update(sfun=chunk["fun"], fun="mod_watch", __id__="listener_%s" % chunk["__id__"])
                 watchers.setdefault(tag_of(low), low)
@@ -448,12 +448,12 @@ class Engine(object):
             return {}
         import fnmatch
 
-        found = {}
+        result = {}
         for low in self.chunks:
             name = "%s.%s" % (low["state"], low["fun"])
             for pattern in patterns:
                 if fnmatch.fnmatch(name, pattern):
-                    found[tag_of(low)] = not_run(
+                    result[tag_of(low)] = not_run(
                         low,
                         False,
                         (
@@ -463,10 +463,10 @@ class Engine(object):
                         self._caller.number(),
                     )
                     break
-        self.running.update(found)
-        for tag in found:
-            self._on_done(tag, found[tag])
-        return found
+        self.running.update(result)
+        for tag in result:
+            self._on_done(tag, result[tag])
+        return result
 
     # parallel chunks
 

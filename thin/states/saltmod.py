@@ -338,6 +338,10 @@ def parallel_runners(name, runners, **kwargs):
         found = link.ask("orchestrate.runners", [calls])
     except exceptions.SaltException as exc:
         words = "One of the runners raised an exception: %s" % exc
-        return {"name": name, "result": False, "success": False, "changes": {}, "comment": words}
+        missing = (
+            getattr(exc, "exception", "") == "KeyError"
+        )  # of an unknown function: Salt's return is a plain failure
+        more = {} if missing else {"success": False}
+        return dict({"name": name, "result": False, "changes": {}, "comment": words}, **more)
     outputs = {key: each.get("return") for key, each in zip(runners, found)}
     return dict(orchestration.parallel_outcome(outputs), name=name)

@@ -156,5 +156,5 @@ def _changes(value):
     if changes is not None:
         nested = isinstance(changes, dict) and changes.get("out") == "highstate" and "ret" in changes
         return changes["ret"] if nested else changes
-    found = {key: _changes(each) for key, each in value.items()}
-    return {key: each for key, each in found.items() if each}
+    inner = {key: _changes(each) for key, each in value.items()}
+    return {key: each for key, each in inner.items() if each}
