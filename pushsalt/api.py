@@ -373,7 +373,6 @@ class Client:
     async def _stream(self, selection: Selection, job: Job) -> AsyncIterator[TargetReturn]:
         import asyncio  # slow to import, and not needed without connections, here and below
 
-        from pushsalt.run.jobevents import open_events, settle_events
         from pushsalt.run.jobrecord import ProjectState, hide_given, hide_kept, recorder
         from pushsalt.run.jobstart import job_start
         from pushsalt.run.observers import Observers
@@ -381,6 +380,7 @@ class Client:
         from pushsalt.run.rollout import Rollout, settle
         from pushsalt.run.runner import Runner
         from pushsalt.select.values import values_of
+        from pushsalt.workers.jobevents import open_events, settle_events
         from pushsalt.workers.place import place_of
 
         project = self.project

@@ -13,8 +13,9 @@ from typing import Any, Final, Literal
 
 from pushsalt.redact import SECRET_KEYS
 
-#: ``bytes`` is a number or ``512MiB``, ``roots`` {saltenv: [folder]}; ``number`` takes fractions, ``any`` is unchecked
-Type = Literal["bool", "int", "bytes", "number", "text", "list", "map", "roots", "path", "paths", "any"]
+#: ``journal`` is a bool, ``jetstream`` or a URL, ``bytes`` a number or ``512MiB``, ``roots`` {saltenv: [folder]};
+#: ``number`` takes fractions, ``any`` is unchecked
+Type = Literal["bool", "journal", "int", "bytes", "number", "text", "list", "map", "roots", "path", "paths", "any"]
 
 #: ``both``: the controller uses it, and templates see it in their ``opts``; ``controller``: only the controller uses
 #: it; ``minion``: an option of Salt's minions, whose configured value is used only with ``travels``
@@ -253,7 +254,12 @@ _CONTROLLER: Final = _of(
     ("keep_jobs_seconds", "int", 86400, "Seconds for which jobs are kept; 0: only keep_jobs_size limits them."),
     ("keep_jobs", "int", UNSET, "Salt's former name of keep_jobs_seconds, in hours."),
     ("keep_jobs_size", "bytes", 256 * 1024**2, "Bytes of kept jobs above which the oldest are removed; 0: no limit."),
-    ("event_journal", "bool", True, "Write the events of jobs into the journal below cache_dir: see docs/events.md."),
+    (
+        "event_journal",
+        "journal",
+        True,
+        "Write events into a journal: below cache_dir, or in JetStream; docs/events.md.",
+    ),
     ("keep_events_seconds", "int", 604800, "Seconds for which events are kept; 0: only keep_events_size limits them."),
     ("keep_events_size", "bytes", 128 * 1024**2, "Bytes of events above which the oldest are removed; 0: no limit."),
     ("reactor", "any", [], "Reactor SLS by globs of tags, or a file that has them: see docs/reactor.md."),

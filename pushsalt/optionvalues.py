@@ -17,8 +17,10 @@ def convert(option: Option, value: Any, where: Position, folder: Path) -> Any:
     wanted = option.type
     if wanted in ("path", "paths", "roots") and "sdb://" in str(value):
         raise ConfigError(f"`{option.name}` cannot be an sdb:// URI", hint=option.doc, where=where)
-    if wanted == "bool" and isinstance(value, int | str):
+    if wanted in ("bool", "journal") and isinstance(value, int | str):
         word = str(value).lower()
+        if wanted == "journal" and (word == "jetstream" or word.startswith(("nats://", "tls://"))):
+            return word if word == "jetstream" else value
         if word in ("true", "yes", "on", "1"):
             return True
         if word in ("false", "no", "off", "0", ""):
@@ -49,6 +51,7 @@ def convert(option: Option, value: Any, where: Position, folder: Path) -> Any:
         return value
     words = {
         "bool": "true or false",
+        "journal": "true, false, jetstream, or the URL of a NATS server",
         "int": "a whole number",
         "number": "a number",
         "bytes": "a number of bytes, such as 512MiB",

@@ -79,11 +79,11 @@ def _served(channel, state, store, ahead):
         from thin import front, surviving
 
         kind = surviving.Surviving
-        told = front.divide(state, channel, lock_fd, stays=ahead is not None)
-        if told is not None:
-            if told[1]:
+        divided = front.divide(state, channel, lock_fd, stays=ahead is not None)
+        if divided is not None:
+            if divided[1]:
                 ahead.load()
-            return told
+            return divided
     ours, theirs = _socket.socketpair()
     err_read, err_write = os.pipe()
     life_read, life_write = os.pipe()
@@ -176,7 +176,7 @@ def _until_heard(channel):
 def _lock(state, channel):
     from thin import lock
 
-    began, told = monotonic(), []
+    began, warned = monotonic(), []
     give_up = began + state["wait"]
 
     def pause(holder):
@@ -184,8 +184,8 @@ def _lock(state, channel):
             channel.say(b"E", [("kind", "locked"), ("message", holder)])
             _until_heard(channel)
             os._exit(0)
-        if not told and monotonic() >= began + WAIT_SAID:
-            told.append(holder)
+        if not warned and monotonic() >= began + WAIT_SAID:
+            warned.append(holder)
             channel.say(b"N", [("kind", "waiting"), ("message", holder)])
         poll = select.poll()
         poll.register(channel.down, select.POLLIN)

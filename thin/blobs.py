@@ -46,10 +46,10 @@ def digest_of(path):
     except OSError:
         return None
     try:
-        found = os.fstat(handle)
-        if found.st_mode & 0o170000 != 0o100000:
+        status = os.fstat(handle)
+        if status.st_mode & 0o170000 != 0o100000:
             return None
-        sha = _sha256(found.st_size)
+        sha = _sha256(status.st_size)
         for piece in iter(lambda: os.read(handle, 1024 * 1024), b""):
             sha.update(piece)
         return sha.hexdigest()

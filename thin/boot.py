@@ -68,10 +68,10 @@ def trouble(exc):
 def stamp(name, dir_fd):
     """The inode, size and times of a file, which change when it is changed; None if it cannot be examined."""
     try:
-        found = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+        status = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
     except OSError:
         return None
-    return [found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
+    return [status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
 def hello(p, path, **fields):

@@ -98,7 +98,7 @@ class Caller(object):
         began, start = time.time(), time.perf_counter()
         log.info("the state %s starts at %s", low.get("name"), clock(began))
         errors = self._verify(low)
-        check, said, whole = bool(low.get("__prereq__")), None, True
+        check, comment, whole = bool(low.get("__prereq__")), None, True
         if errors:
             ret = {
                 "result": False,
@@ -112,7 +112,7 @@ class Caller(object):
                 return ret
         else:
             given = self._guarded(low)
-            said = given.get("comment") if isinstance(given, dict) else None
+            comment = given.get("comment") if isinstance(given, dict) else None
             ret = unified(given)
             whole = ret is given
         if check:
@@ -122,9 +122,9 @@ class Caller(object):
         ret["__run_num__"] = self.number()
         if low.get("no_log") and whole:  # otherwise the comment was written by the engine
             ret.update((key, masked(ret[key])) for key in ("name", "comment", "changes"))
-            said = masked(said)
-            if isinstance(said, list):  # the lines of the comment
-                ret["comment"] = "\n".join(str(line) for line in said)
+            comment = masked(comment)
+            if isinstance(comment, list):  # the lines of the comment
+                ret["comment"] = "\n".join(str(line) for line in comment)
         _log_return(ret)
         self._refresh(low, ret)
         ret["start_time"] = clock(began)
@@ -133,11 +133,13 @@ class Caller(object):
         if "retry" not in low or "parallel" in low:
             return ret
         if whole:
-            return self._retried(low, ret, ret["result"], said if isinstance(said, list) else ret["comment"], attempt)
+            return self._retried(
+                low, ret, ret["result"], comment if isinstance(comment, list) else ret["comment"], attempt
+            )
         # Salt checks the shape last: the result of the state itself decides, and an error replaces a forecast
         if self.opts.get("test") or not isinstance(given, dict):
             return ret
-        return self._retried(low, ret, given.get("result"), said, attempt)
+        return self._retried(low, ret, given.get("result"), comment, attempt)
 
     # before the call
 
@@ -261,17 +263,18 @@ class Caller(object):
             "__instance_id__": str(id(self._engine)),
             "__env__": str(env),
             "__user__": self.opts.get("user", "UNKNOWN"),
+            **self._engine.dunders,
         }
 
     def _forbidden(self, low, full):
         """A return if ``global_state_conditions`` has conditions for this state and none of them is true."""
         conditions = self.opts.get("global_state_conditions")
-        found = []
+        result = []
         for pattern, entries in conditions.items() if isinstance(conditions, dict) else ():
             if pattern in ("*", full, low["state"]):
                 entries = [entries] if isinstance(entries, str) else entries
-                found.extend(self.functions["match.compound"](entry) for entry in entries)
-        if not found or any(found):
+                result.extend(self.functions["match.compound"](entry) for entry in entries)
+        if not result or any(result):
             return None
         return {
             "name": low["name"],
@@ -296,11 +299,11 @@ class Caller(object):
         elif ret["changes"] and low["state"] in ("pkg", "ports", "pip", "file", "cmd", "archive"):
             self.loaders.reconsider()
 
-    def _retried(self, low, ret, result, said, attempt):
-        """The return of the last attempt. ``result`` and ``said`` (the comment) are those of the state."""
+    def _retried(self, low, ret, result, comment, attempt):
+        """The return of the last attempt. ``result`` and ``comment`` are those of the state."""
         rules = retry_rules(low["retry"])
         if self.opts.get("test"):
-            ret["comment"] = "  ".join((str(said or ""), _would_retry(rules)))
+            ret["comment"] = "  ".join((str(comment or ""), _would_retry(rules)))
             return ret
         if rules["until"] == result or rules["attempts"] <= attempt:
             return ret
@@ -308,7 +311,7 @@ class Caller(object):
         log.info("the result is not what retry waits for; the next attempt is in %s seconds", pause)
         waiting.sleep(pause)
         again = self.call(low, attempt + 1)
-        again["comment"] = "\n".join((_attempt(attempt, result, said), again["comment"] or ""))
+        again["comment"] = "\n".join((_attempt(attempt, result, comment), again["comment"] or ""))
         again["duration"] = round(again["duration"] + ret["duration"] + pause * 1000, 3)
         if attempt == 1:
             again["start_time"] = ret["start_time"]

@@ -175,11 +175,11 @@ class Controller(object):
         if wanted:
             self._channel.send({"k": "need", "re": None, "digests": wanted})
         self._channel.wait(lambda: not any(self._store.waiting(digest) for digest in missing))
-        found = [self._store.data(digest) for digest in digests]
-        for digest, data in zip(digests, found):
+        packs = [self._store.data(digest) for digest in digests]
+        for digest, data in zip(digests, packs):
             if data is None:
                 raise LinkError("a part of the runtime did not arrive: %s" % self._store.failure(digest))
-        return found
+        return packs
 
     def salt(self, question):
         return self._ask(dict(question, k="salt"))

@@ -108,24 +108,24 @@ def packs(place, tables):
 
     ``tables``: the SHA-256 and size of each.
     """
-    found = {sha: find(place, sha, size, Pack) for sha, size in tables}
-    missing = [sha for sha, _ in tables if found[sha] is None]
+    packs = {sha: find(place, sha, size, Pack) for sha, size in tables}
+    missing = [sha for sha, _ in tables if packs[sha] is None]
     if missing:
         from thin import link
 
         for sha, data in zip(missing, link.packs(missing)):
             if sha256(data).hexdigest() != sha:
                 raise ImportError("a part of the runtime does not have the announced hash")
-            found[sha] = keep(place, sha, data, Pack)[0]
-    return [found[sha] for sha, _ in tables]
+            packs[sha] = keep(place, sha, data, Pack)[0]
+    return [packs[sha] for sha, _ in tables]
 
 
 def kept_packs(place, tables):
     """The stores of packs from the private directory. Raises ImportError if one is not there."""
-    found = [find(place, sha, size, Pack) for sha, size in tables]
-    if None in found:
+    kept_packs = [find(place, sha, size, Pack) for sha, size in tables]
+    if None in kept_packs:
         raise ImportError("this part of the runtime is not here")
-    return found
+    return kept_packs
 
 
 class Inner(object):
@@ -174,18 +174,18 @@ def grains(loader, so_far):
     from thin import log
     from thin.utils import args
 
-    found = {}
+    grains = {}
     loader.load_all()
     for name, function in loader._functions.items():
         try:
-            ret = function(grains=dict(so_far, **found)) if "grains" in args.spec(function).args else function()
+            ret = function(grains=dict(so_far, **grains)) if "grains" in args.spec(function).args else function()
         except (Exception, SystemExit) as exc:
             where = function.__globals__.get("__file__") if hasattr(function, "__globals__") else None
             log.getLogger(__name__).warning("the custom grain %s is missing: %s", name, explain(exc, where))
             continue
         if isinstance(ret, dict):
-            found.update(ret)
-    return found
+            grains.update(ret)
+    return grains
 
 
 def explain(exc, path):
@@ -197,5 +197,5 @@ def explain(exc, path):
         if trace.tb_frame.f_code.co_filename == path:
             line = trace.tb_lineno
         trace = trace.tb_next
-    said = "%s: %s" % (type(exc).__name__, text) if text else type(exc).__name__
-    return "%s: %s" % ("%s:%d" % (path, line) if line else path, said) if path else said
+    message = "%s: %s" % (type(exc).__name__, text) if text else type(exc).__name__
+    return "%s: %s" % ("%s:%d" % (path, line) if line else path, message) if path else message

@@ -42,7 +42,7 @@ def begin():
 def end():
     """Stop collecting, and return the notes since ``begin``. Removes the files of ``temporary``."""
     global _notes
-    found, _notes = _notes, None
+    notes, _notes = _notes, None
     if _copies:
         from thin.utils.files import safepath
 
@@ -51,7 +51,7 @@ def end():
                 safepath.unlink(_copies.pop())
             except OSError:
                 pass  # the state has removed it
-    return found or {}
+    return notes or {}
 
 
 def temporary(path):
@@ -109,8 +109,8 @@ def origin(space, function, name):
     if _notes is None:
         return
     if not str(space["__file__"]).startswith("thin/states/"):
-        said = space.get("__dry_run__", ())
-        if said is not True and function not in said:
+        origins = space.get("__dry_run__", ())
+        if origins is not True and function not in origins:
             _notes["own"] = True
     if not isinstance(name, str) or not os.path.isabs(name) or "\0" in name:
         return

@@ -97,11 +97,11 @@ class Due(object):
             self._rewrite()
 
     def _hash(self, tag):
-        found = self._hashes.get(tag)
-        if found is None:
+        digest = self._hashes.get(tag)
+        if digest is None:
             data = (self._salt + tag).encode("utf-8", "surrogateescape")
-            found = self._hashes[tag] = sha256(data).hexdigest()[:32]
-        return found
+            digest = self._hashes[tag] = sha256(data).hexdigest()[:32]
+        return digest
 
     # the file; if it cannot be written, only the reactions after an interrupted run are lost
 
@@ -217,9 +217,9 @@ class Reactions(object):
             return
         self._due.done(tag, ran, self._engine.graph.chunks)
         if ret["changes"]:
-            found = self._reactions(tag, ret)
-            if found:
-                self._due.add(tag, found)
+            reactions = self._reactions(tag, ret)
+            if reactions:
+                self._due.add(tag, reactions)
 
     def end(self):
         if not self._engine.test:
@@ -228,12 +228,12 @@ class Reactions(object):
     def _reactions(self, tag, ret):
         """The reactions to the change of a state that have not run."""
         engine = self._engine
-        found = []
+        reactions = []
         if ret["result"] is not False and tag in engine.graph.chunks:
-            found = [other for other in engine.graph.reactions(tag) if other not in engine.running]
+            reactions = [other for other in engine.graph.reactions(tag) if other not in engine.running]
         if self._listeners is None:
             self._listeners = self._all_listeners()
-        return found + [listener(other) for other in self._listeners.get(tag, ())]
+        return reactions + [listener(other) for other in self._listeners.get(tag, ())]
 
     def _all_listeners(self):
         listeners = {}

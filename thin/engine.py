@@ -28,6 +28,12 @@ DEPTH_LIMIT = 20
 STOPPED = "State was not run because the run was stopped"
 
 
+def dunders_in(message):
+    """The globals for all states in the message ``run``: ``__orchestration_jid__`` in an orchestration, as in Salt."""
+    jid = message.get("orchestration_jid")
+    return {"__orchestration_jid__": jid} if jid else {}
+
+
 def named(chunks, message):
     """``declared``, ``groups`` and ``only`` of a message ``run`` with tags in place of the chunks' numbers."""
 
@@ -57,7 +63,8 @@ class Engine(object):
     ``reactions`` records reactions that an interrupted run would lose (thin.due.Reactions). ``stopping()`` is called
     before each state: if it is true, that state and those after it are not run. ``detail``: collect notes for a plan
     (thin.detail) in ``details``, by tag. ``keeper`` keeps files that ``file`` states change (thin.utils.files.keeping).
-    ``looks``: what the states of a plan file were seen to do (thin.planned).
+    ``looks``: what the states of a plan file were seen to do (thin.planned). ``dunders``: more globals of the states'
+    modules, by name.
     """
 
     def __init__(
@@ -74,6 +81,7 @@ class Engine(object):
         detail=False,
         keeper=None,
         looks=None,
+        dunders=None,
     ):
         self.loaders = loaders
         self.opts = loaders.opts
@@ -90,6 +98,7 @@ class Engine(object):
         self._detail = detail
         self.details = {}  # tag -> notes of thin.detail
         self.keeper = keeper
+        self.dunders = dunders or {}
         self._looks = looks
         self._caller = Caller(loaders, self, collect_grains, mock)
         self._reactions = reactions
@@ -390,12 +399,12 @@ class Engine(object):
             changed = any(self.running.get(tag_of(low), {}).get("changes") for low in sources)
             if not changed and self._reactions is None:
                 continue
-            found = [low for key, low in by_key.items() if state == key[0] and name in key]
+            result = [low for key, low in by_key.items() if state == key[0] and name in key]
             if not changed:
-                found = [low for low in found if self._reactions.listens(low, sources)]
-            elif not found:
+                result = [low for low in result if self._reactions.listens(low, sources)]
+            elif not result:
                 self._unknown_listen(errors, state, name)
-            for chunk in found:
+            for chunk in result:
                 low = {key: chunk[key] for key in chunk if key not in REQUISITES}
                 low.update(sfun=chunk["fun"], fun="mod_watch", __id__="listener_%s" % chunk["__id__"])
                 watchers.setdefault(tag_of(low), low)
@@ -439,12 +448,12 @@ class Engine(object):
             return {}
         import fnmatch
 
-        found = {}
+        result = {}
         for low in self.chunks:
             name = "%s.%s" % (low["state"], low["fun"])
             for pattern in patterns:
                 if fnmatch.fnmatch(name, pattern):
-                    found[tag_of(low)] = not_run(
+                    result[tag_of(low)] = not_run(
                         low,
                         False,
                         (
@@ -454,10 +463,10 @@ class Engine(object):
                         self._caller.number(),
                     )
                     break
-        self.running.update(found)
-        for tag in found:
-            self._on_done(tag, found[tag])
-        return found
+        self.running.update(result)
+        for tag in result:
+            self._on_done(tag, result[tag])
+        return result
 
     # parallel chunks
 

@@ -13,6 +13,7 @@ DEPTH_LIMIT: int
 
 STOPPED: str
 
+def dunders_in(message: dict[str, Any]) -> dict[str, Any]: ...
 def named(chunks: Sequence[dict[str, Any]], message: dict[str, Any]) -> tuple[Any, Any, Any]: ...
 
 class Failhard(Exception): ...
@@ -26,6 +27,7 @@ class Engine:
     graph: Graph
     details: dict[str, Any]
     keeper: Any
+    dunders: dict[str, Any]
     chunks: list[dict[str, Any]]
     def __init__(
         self,
@@ -41,6 +43,7 @@ class Engine:
         detail: bool = False,
         keeper: Any = None,
         looks: Any = None,
+        dunders: dict[str, Any] | None = None,
     ) -> None: ...
     @property
     def test(self) -> bool: ...

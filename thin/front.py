@@ -39,11 +39,11 @@ def divide(state, channel, lock_fd, stays=False):
 def wait(read, pid=None):
     """``(exit status, whether another session may follow)``, as the supervisor reports it or by its end."""
     try:
-        said = os.read(read, 2)
+        output = os.read(read, 2)
     except OSError:
-        said = b""
-    status = said[0] if said else 70
-    if not said and pid is not None:
-        found = os.waitpid(pid, 0)[1]
-        status = os.WEXITSTATUS(found) if os.WIFEXITED(found) else 128 + os.WTERMSIG(found)
-    return status, said[1:] == SOUND
+        output = b""
+    status = output[0] if output else 70
+    if not output and pid is not None:
+        code = os.waitpid(pid, 0)[1]
+        status = os.WEXITSTATUS(code) if os.WIFEXITED(code) else 128 + os.WTERMSIG(code)
+    return status, output[1:] == SOUND

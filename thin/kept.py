@@ -76,7 +76,7 @@ def ended(state):
         jobs = private(JOBS, state["dir_fd"])
     except OSError:
         return []
-    found = []
+    result = []
     try:
         for entry in sorted(os.listdir(jobs)):
             jid = entry.partition("-")[0]
@@ -86,11 +86,11 @@ def ended(state):
                 except OSError:
                     continue
                 if has_ended(fd):
-                    found.append(jid)
+                    result.append(jid)
                 os.close(fd)
     finally:
         os.close(jobs)
-    return found
+    return result
 
 
 def remove(dir_fd, name):
@@ -136,10 +136,10 @@ def prune(dir_fd):
     try:
         for entry in os.listdir(jobs):
             try:
-                found = os.stat(entry, dir_fd=jobs, follow_symlinks=False)
+                status = os.stat(entry, dir_fd=jobs, follow_symlinks=False)
             except OSError:
                 continue
-            if stat.S_ISDIR(found.st_mode) and found.st_mtime < time.time() - LIFE:
+            if stat.S_ISDIR(status.st_mode) and status.st_mtime < time.time() - LIFE:
                 _remove(jobs, entry)
     finally:
         os.close(jobs)
@@ -244,11 +244,11 @@ class Spool(object):
 def read(fd, number):
     """``(number, frame)`` of each frame in a run's folder, from that number on; an incomplete frame is left out."""
     try:
-        found = os.open(FRAMES, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=fd)
+        frames = os.open(FRAMES, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=fd)
     except OSError:
         return
-    with os.fdopen(found, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(found).st_mode) or stream.read(len(MARK)) != MARK:
+    with os.fdopen(frames, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(frames).st_mode) or stream.read(len(MARK)) != MARK:
             return
         while True:
             head = stream.read(_HEAD)

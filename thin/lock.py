@@ -62,10 +62,10 @@ def _open(dir_fd, home, name):
 
 def _current(fd, dir_fd, name):
     try:
-        found = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+        status = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
     except OSError:
         return False
-    return os.path.samestat(found, os.fstat(fd))
+    return os.path.samestat(status, os.fstat(fd))
 
 
 def _words(fd):

@@ -15,9 +15,9 @@ def functions(loader, name, count):
     for virtual in modules:
         loader._load(virtual)
     near = [full_name for full_name in loader._functions if full_name.split(".", 1)[0] in modules]
-    found = matching.close(str(name), near, count, 0.75)
+    matches = matching.close(str(name), near, count, 0.75)
     return (
-        found
+        matches
         or ["%s.%s" % (virtual, function) for virtual in modules if "%s.%s" % (virtual, function) in loader._functions][
             :count
         ]

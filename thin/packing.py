@@ -175,7 +175,7 @@ def _range(data, at, power):
 def _mapping(data, at, length, depth):
     if length > len(data) - at or depth > 100:
         raise Unusual("more items than bytes, or nested too deeply")
-    found, depth = {}, depth + 1
+    result, depth = {}, depth + 1
     for _ in range(length):
         first = data[at]
         if 0xA0 <= first < 0xC0:
@@ -191,18 +191,18 @@ def _mapping(data, at, length, depth):
             end = at + 1 + (first & 0x1F)
             if end > len(data):
                 raise IndexError(end)
-            found[key] = data[at + 1 : end].decode("utf-8", "surrogateescape")
+            result[key] = data[at + 1 : end].decode("utf-8", "surrogateescape")
             at = end
         else:
-            found[key], at = _unpack(data, at, depth)
-    return found, at
+            result[key], at = _unpack(data, at, depth)
+    return result, at
 
 
 def _items(data, at, length, depth):
     if length > len(data) - at or depth > 100:
         raise Unusual("more items than bytes, or nested too deeply")
-    found, depth = [], depth + 1
+    items, depth = [], depth + 1
     for _ in range(length):
         item, at = _unpack(data, at, depth)
-        found.append(item)
-    return found, at
+        items.append(item)
+    return items, at

@@ -9,6 +9,7 @@ take long, such as a step of an orchestration: the parent does not wait for them
 import os
 import select
 import socket
+import time
 
 from thin import link, log, waiting, wire
 from thin.exceptions import SaltException
@@ -18,6 +19,17 @@ DEFAULT_LIMIT = 16
 
 STARTED = "Started in a separate process"
 WAITING = "Waiting to be started in a separate process, max_parallel hit"
+
+
+#: In a child: when its state was started (seconds since 1970), until ``take_began`` is called.
+_began = None
+
+
+def take_began():
+    """In the process of a parallel state: when it was started. None elsewhere, and from the second call on."""
+    global _began
+    began, _began = _began, None
+    return began
 
 
 class Jobs(object):
@@ -105,10 +117,13 @@ class _Job(object):
 
     def start(self):
         """Fork; returns the descriptor on which the child sends its messages."""
+        global _began
         self._sock, theirs = socket.socketpair()
+        began = time.time()
         self._pid = os.fork()
         if self._pid == 0:
             try:
+                _began = began
                 self._sock.close()
                 waiting.current = None
                 _child(theirs, self._function)

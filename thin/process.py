@@ -489,9 +489,9 @@ def descendants(pid):
                 children.setdefault(parent, []).append(int(name))
     except OSError:
         return []
-    found, todo = [], [pid]
+    descendants, todo = [], [pid]
     while todo:
         below = children.get(todo.pop(), [])
-        found.extend(below)
+        descendants.extend(below)
         todo.extend(below)
-    return found
+    return descendants

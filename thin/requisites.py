@@ -86,14 +86,14 @@ class Graph(object):
 
     def dependencies(self, low):
         """``[(requisite, chunk)]`` that the chunk waits for, or its check while it is marked ``__prereq__``."""
-        tag, found = tag_of(low), []
+        tag, dependencies = tag_of(low), []
         before = self._in.get((tag,) if low.get("__prereq__") else tag, {})
         for node in before:
             tags = self._groups[node] if isinstance(node, int) else node if isinstance(node, tuple) else (node,)
-            found.extend(
+            dependencies.extend(
                 (requisite, self.chunks[other]) for requisite in before[node] for other in tags if other != tag
             )
-        return found
+        return dependencies
 
     def reactions(self, tag):
         """Tags of the chunks that react to a change of this one: by ``watch`` or ``onchanges``."""
@@ -126,9 +126,9 @@ class Graph(object):
             if not isinstance(reference, dict) or not reference:
                 continue
             kind, text = next(iter(reference.items()))
-            found = self._find(kind.split(".", 1)[0], text)
+            required = self._find(kind.split(".", 1)[0], text)
             checked = bool(low.get("__prereq__"))
-            for other in found:
+            for other in required:
                 if requisite == "prereq":
                     self._prereq(tag, other)
                     continue
@@ -143,11 +143,11 @@ class Graph(object):
             return self._lookup.get((kind, text), [])
         import fnmatch
 
-        found = []
+        result = []
         for state, name in self._lookup:
             if state == kind and isinstance(name, str) and fnmatch.fnmatch(name, text):
-                found.extend(self._lookup[(state, name)])
-        return found
+                result.extend(self._lookup[(state, name)])
+        return result
 
     def _prereq(self, tag, required):
         """``tag`` waits for the check of ``required``, which itself waits for ``tag``."""
@@ -216,20 +216,20 @@ def status(wanted, returns, checks, still_running=()):
 
 def _meaning(requisite, ret):
     """The set of statuses that one return results in for this kind of requisite."""
-    found = {"skip_req"} if ret.get("skip_req") else set()
+    result = {"skip_req"} if ret.get("skip_req") else set()
     kind = requisite.split("_")[0]
     if kind == "onchanges":
-        return found | {"onchanges" if ret["result"] is False or not ret["changes"] else "onchangesmet"}
+        return result | {"onchanges" if ret["result"] is False or not ret["changes"] else "onchangesmet"}
     if kind == "onfail":
         if ret["result"] is True:
-            return found | {"onfail"}
+            return result | {"onfail"}
     elif ret["result"] is False:
-        return found | {"fail"}
+        return result | {"fail"}
     if kind == "watch" and ret["changes"]:
-        return found | {"change"}
+        return result | {"change"}
     if kind == "prereq":
-        return found | {"premet" if ret["result"] is None else "pre"}
-    return found | {"met"} if ret.get("__state_ran__", True) else found
+        return result | {"premet" if ret["result"] is None else "pre"}
+    return result | {"met"} if ret.get("__state_ran__", True) else result
 
 
 def _combined(requisite, statuses):

@@ -44,17 +44,17 @@ def discover(manager, runtime, own, declared):
     in plain types.
     """
     sound, failed = {}, {}
-    for name, said in declared.items():
+    for name, by_type in declared.items():
         try:
-            sound[name] = declaration(said)
+            sound[name] = declaration(by_type)
         except ValueError as exc:
             failed[name] = str(exc)
-    types, found = Types(manager, runtime, own, sound), {}
+    types, result = Types(manager, runtime, own, sound), {}
     for name in sound:
         wrong = []
         try:
             types.start(name)
-            found[name] = dict(_each(types, name, wrong))
+            result[name] = dict(_each(types, name, wrong))
         except CommandExecutionError as exc:
             wrong.append(str(exc))
         finally:
@@ -62,26 +62,28 @@ def discover(manager, runtime, own, declared):
         if wrong:
             more = ["and %d more" % (len(wrong) - MOST_SAID)] if len(wrong) > MOST_SAID else []
             failed[name] = "; ".join(wrong[:MOST_SAID] + more)
-    return {"found": found, "failed": failed}
+    return {"found": result, "failed": failed}
 
 
-def declaration(said):
+def declaration(declared):
     """The declaration in the form for packages: a dict whose ``resource_ids`` are a list; numbers become texts.
 
     A declaration that is a list contains the ids. ``resource_ids`` may be a dict, with data for each id, if a type
     needs them. Raises ValueError on anything else.
     """
-    said = {} if said is None else {"resource_ids": said} if isinstance(said, (list, tuple)) else said
-    if not isinstance(said, dict):
-        raise ValueError("its declaration is neither a mapping nor a list of ids, but %s" % type(said).__name__)
-    ids = said.get("resource_ids")
+    declared = (
+        {} if declared is None else {"resource_ids": declared} if isinstance(declared, (list, tuple)) else declared
+    )
+    if not isinstance(declared, dict):
+        raise ValueError("its declaration is neither a mapping nor a list of ids, but %s" % type(declared).__name__)
+    ids = declared.get("resource_ids")
     if ids is None:
-        return said
+        return declared
     if isinstance(ids, dict):
-        return dict(said, resource_ids={_text(one): ids[one] for one in ids})
+        return dict(declared, resource_ids={_text(one): ids[one] for one in ids})
     if not isinstance(ids, (str, list, tuple)):
         raise ValueError("resource_ids is neither a list nor a mapping, but %s" % type(ids).__name__)
-    return dict(said, resource_ids=[_text(one) for one in ([ids] if isinstance(ids, str) else ids)])
+    return dict(declared, resource_ids=[_text(one) for one in ([ids] if isinstance(ids, str) else ids)])
 
 
 def _text(id):
@@ -113,20 +115,20 @@ def _each(types, name, wrong):
             continue
         seen.add(one)
         types.about(name, one)
-        said = {}
+        by_type = {}
         if inside:
             try:
-                said["enter"] = _words(types.call(name, "enter"))
+                by_type["enter"] = _words(types.call(name, "enter"))
             except CommandExecutionError as exc:
                 wrong.append("%s cannot be entered: %s" % (one, exc))
                 continue
         try:
             if time.monotonic() > end:
                 raise CommandExecutionError("those of the other resources took more than %d seconds" % GRAINS_TIME)
-            said["grains"] = types.grains(name)
+            by_type["grains"] = types.grains(name)
         except CommandExecutionError as exc:
             wrong.append("the grains of %s are missing: %s" % (one, exc))
-        yield one, said
+        yield one, by_type
 
 
 def _wrong_id(one):
@@ -200,10 +202,10 @@ class Types(object):
     def grains(self, name, refresh=False):
         """Grains of the current resource. Raises CommandExecutionError if the package returns none, or no dict."""
         function = "grains_refresh" if refresh and self.has(name, "grains_refresh") else "grains"
-        found = self.call(name, function) if self.has(name, function) else {}
-        if not isinstance(found, dict):
-            raise CommandExecutionError("%s() gave %s, not a dict" % (function, type(found).__name__))
-        return dict(found)
+        grains = self.call(name, function) if self.has(name, function) else {}
+        if not isinstance(grains, dict):
+            raise CommandExecutionError("%s() gave %s, not a dict" % (function, type(grains).__name__))
+        return dict(grains)
 
 
 def pillar(opts, declared):
@@ -268,18 +270,18 @@ class Plain(object):
     """The session of one plain resource: ``loaders`` have only the files of the type, ``manager`` the modules of the
     manager.
 
-    ``said`` is the field ``resource`` of ``init`` (thin.wire); ``opts`` is the same object as the worker's.
+    ``values`` is the field ``resource`` of ``init`` (thin.wire); ``opts`` is the same object as the worker's.
     """
 
-    def __init__(self, said, opts, runtime, own, machine, grains, pillar_of):
-        self.type, self.id = said["type"], said["id"]
+    def __init__(self, values, opts, runtime, own, machine, grains, pillar_of):
+        self.type, self.id = values["type"], values["id"]
         self._trouble = None
         try:
-            declared = {self.type: declaration(said.get("declared"))}
+            declared = {self.type: declaration(values.get("declared"))}
         except ValueError as exc:
             declared, self._trouble = {self.type: {}}, str(exc)
         self._runtime, self._own = runtime, own
-        self._manager_opts = dict(opts, id=said.get("manager") or opts.get("id"))
+        self._manager_opts = dict(opts, id=values.get("manager") or opts.get("id"))
         self.manager = loader.Loaders(
             self._manager_opts,
             runtime,
@@ -341,15 +343,15 @@ class Plain(object):
         """The grains of the package, overridden by the functions in the type's ``grains/``."""
         self.start()
         try:
-            found = self.types.grains(self.type, refresh)
+            values = self.types.grains(self.type, refresh)
         except CommandExecutionError as exc:
             raise CommandExecutionError("the resource type %s: %s" % (self.type, exc))
         sources = own_files("grains", self.type, self._own, self._runtime)
         if sources:
-            pack = dict(self.loaders.pack, __grains__=found)
+            pack = dict(self.loaders.pack, __grains__=values)
             functions = loader.Loader("grains", pack, self.loaders.opts, custom.NoModules(), sources)
-            found.update(custom.grains(functions, found))
-        return found
+            values.update(custom.grains(functions, values))
+        return values
 
     def _refuse(self, name, reason):
         return "'%s' is not supported for resource type '%s'%s" % (name, self.type, ": %s" % reason if reason else "")
@@ -357,10 +359,10 @@ class Plain(object):
     def _beyond(self, name):
         """Functions that every type has: ``test.ping``, which is the package's ``ping``, and those that read grains."""
         if name == "test.ping" and self.types.has(self.type, "ping"):
-            found = self.types.functions["%s.ping" % self.type]
+            functions = self.types.functions["%s.ping" % self.type]
         elif name.startswith("grains.") and name in self._grains:
-            found = self._grains[name]
+            functions = self._grains[name]
         else:
             return False
-        self.loaders.modules._functions[name] = found
+        self.loaders.modules._functions[name] = functions
         return True

@@ -10,7 +10,7 @@ ID_LENGTH: int
 GRAINS_TIME: int
 
 def discover(manager: Loaders, runtime: Any, own: Sequence[Any], declared: Mapping[str, Any]) -> dict[str, Any]: ...
-def declaration(said: Any) -> dict[str, Any]: ...
+def declaration(declared: Any) -> dict[str, Any]: ...
 def own_files(kind: str, name: str, own: Sequence[Any], runtime: Any) -> list[TypeFiles]: ...
 
 class Types:
@@ -47,7 +47,7 @@ class Plain:
     loaders: Loaders
     def __init__(
         self,
-        said: dict[str, Any],
+        values: dict[str, Any],
         opts: dict[str, Any],
         runtime: Any,
         own: Sequence[Any],

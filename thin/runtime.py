@@ -103,14 +103,14 @@ class Folder(object):
         import os
 
         folder = os.path.join(self.root, *prefix.split("."))
-        found = set()
+        names = set()
         for entry in os.listdir(folder) if os.path.isdir(folder) else ():
             stem, extension = os.path.splitext(entry)
             if extension == ".py" and stem.isidentifier() and stem != "__init__":
-                found.add("%s.%s" % (prefix, stem))
+                names.add("%s.%s" % (prefix, stem))
             elif entry.isidentifier() and os.path.isfile(os.path.join(folder, entry, "__init__.py")):
-                found.add("%s.%s" % (prefix, entry))
-        return sorted(found)
+                names.add("%s.%s" % (prefix, entry))
+        return sorted(names)
 
     def virtual_index(self, kind):
         if kind not in self._indexes:
@@ -121,8 +121,8 @@ class Folder(object):
     def fits(self, kind):
         if ("fits", kind) not in self._indexes:
             prefix = "%s.%s" % (self.package, kind)
-            found = fit_index((name.rpartition(".")[2], self._says(name, b"__fits__")) for name in self.names(prefix))
-            self._indexes["fits", kind] = found
+            index = fit_index((name.rpartition(".")[2], self._says(name, b"__fits__")) for name in self.names(prefix))
+            self._indexes["fits", kind] = index
         return self._indexes["fits", kind]
 
     def _says(self, name, *words):
@@ -143,12 +143,12 @@ def fit_index(sources):
     import re
 
     literal = re.compile(r"^__fits__\s*=\s*(\{[^}]*\})", re.MULTILINE)
-    found = {}
+    result = {}
     for stem, text in sources:
         match = literal.search(text) if "__fits__" in text else None
         if match:
-            found[stem] = {grain: tuple(values) for grain, values in ast.literal_eval(match.group(1)).items()}
-    return found
+            result[stem] = {grain: tuple(values) for grain, values in ast.literal_eval(match.group(1)).items()}
+    return result
 
 
 def index(sources):
@@ -161,11 +161,11 @@ def index(sources):
 
     literal = re.compile(r"^__virtualname__\s*(?::[^=\n]+)?=\s*[\"'](\w+)[\"']", re.MULTILINE)
     aliases = re.compile(r"^__virtual_aliases__\s*(?::[^=\n]+)?=\s*[(\[]([^)\]]*)[)\]]", re.MULTILINE)
-    found = {}
+    result = {}
     for stem, text in sources:
         match = literal.search(text)
         more = aliases.search(text) if "__virtual_aliases__" in text else None
         virtual = [match.group(1) if match else stem] + (re.findall(r"[\"'](\w+)[\"']", more.group(1)) if more else [])
         for name in virtual:
-            found.setdefault(name, []).append(stem)
-    return {name: sorted(set(stems)) for name, stems in sorted(found.items())}
+            result.setdefault(name, []).append(stem)
+    return {name: sorted(set(stems)) for name, stems in sorted(result.items())}

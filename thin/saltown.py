@@ -21,9 +21,9 @@ _WANTED = ("__low__", "__running__", "__lowstate__", "__instance_id__", "__env__
 _PLAIN = (type(None), bool, int, float, str, bytes)
 
 
-def install(loaders, told):
-    """``told``: version (of that Salt) and python (the lowest version that it needs, ``[major, minor]``)."""
-    fallback = Fallback(loaders, told)
+def install(loaders, versions):
+    """``versions``: version (of that Salt) and python (the lowest version that it needs, ``[major, minor]``)."""
+    fallback = Fallback(loaders, versions)
     for kind in ("modules", "states"):
         getattr(loaders, kind)._beyond = _Kind(fallback, kind)
     return fallback
@@ -46,9 +46,9 @@ class _Kind(object):
 class Fallback(object):
     """The worker's side: finds functions of Salt's modules, and sends calls to the other process."""
 
-    def __init__(self, loaders, told):
+    def __init__(self, loaders, versions):
         self._loaders = loaders
-        self._told = told
+        self._versions = versions
         self._answers = {}  # (kind, virtual name) -> the controller's answer
         self._spaces = {}
         self._server = None
@@ -64,10 +64,10 @@ class Fallback(object):
         info = ask_once(self._answers, kind, virtual)
         if function not in info["functions"]:
             return False
-        version = "Salt %s" % self._told["version"]
-        if sys.version_info[:2] < tuple(self._told["python"]):
+        version = "Salt %s" % self._versions["version"]
+        if sys.version_info[:2] < tuple(self._versions["python"]):
             need = "%s, whose own module would do it, needs Python %d.%d or newer; this target has %d.%d" % (
-                (version,) + tuple(self._told["python"]) + sys.version_info[:2]
+                (version,) + tuple(self._versions["python"]) + sys.version_info[:2]
             )
             target._reasons[virtual] = need
             return False
@@ -78,9 +78,9 @@ class Fallback(object):
             return False
         space = self._spaces.setdefault((kind, virtual), {"__name__": answer["module"], "__functions__": set()})
         space["__file__"] = answer["module"].replace(".", "/") + ".py"
-        there = target._modules.setdefault(virtual, [])
-        if not any(one is space for one in there):
-            there.append(space)
+        modules = target._modules.setdefault(virtual, [])
+        if not any(one is space for one in modules):
+            modules.append(space)
         space["__functions__"].add(name)
         target._functions[name] = self._proxy(kind, name, answer, space)
         return True
@@ -96,21 +96,21 @@ class Fallback(object):
                 "test": bool(self._loaders.opts.get("test")),
                 "dunders": {word: space[word] for word in answer["wants"] if word in space},
             }
-            log.getLogger(__name__).info("%s is done by Salt %s's own module", name, self._told["version"])
+            log.getLogger(__name__).info("%s is done by Salt %s's own module", name, self._versions["version"])
             ret = answered(self._request(message))
             if kind == "states" and isinstance(ret, dict) and "result" in ret:
-                ret[MARK] = self._told["version"]
+                ret[MARK] = self._versions["version"]
             return ret
 
         made = function_of(name, answer["spec"], call)
         made.__doc__ = answer["doc"]
-        made.__salt_python__ = self._told["version"]
+        made.__salt_python__ = self._versions["version"]
         return made
 
     def _request(self, message):
         message["again"], self.again = self.again, False
         if self._server is None or self._server.owner != os.getpid():  # a parallel state has its own
-            self._server = Server(self._loaders, self._told)
+            self._server = Server(self._loaders, self._versions)
         return self._server.request(message)
 
 
@@ -208,7 +208,7 @@ def function_of(name, shape, call):
 class Server(object):
     """The process in which Salt's modules run. It ends when no process holds the other end of its socket."""
 
-    def __init__(self, loaders, told):
+    def __init__(self, loaders, versions):
         # Before the fork: the child cannot ask the controller for their pack before it has read its first request.
         from thin import compat, parallel  # noqa: F401
 
@@ -219,7 +219,7 @@ class Server(object):
             try:
                 self._sock.close()
                 waiting.current = None
-                _serve(theirs, loaders, told)
+                _serve(theirs, loaders, versions)
             finally:
                 os._exit(0)
         theirs.close()
@@ -247,7 +247,7 @@ class Server(object):
 # -- in that process ----------------------------------------------------------------------------------------------
 
 
-def _serve(sock, loaders, told):
+def _serve(sock, loaders, versions):
     from thin import parallel
 
     through = parallel._Through(sock)
@@ -256,7 +256,7 @@ def _serve(sock, loaders, told):
         log.sink = lambda level, text: through.send({"k": "log", "level": level, "text": text})
     if isinstance(loaders.pillar, loader.LazyDict):
         loaders.pillar._fetch = link.pillar
-    source = Source(told)
+    source = Source(versions)
     source.take_over()
     finders = {}
     for kind in ("modules", "states", "utils"):
@@ -364,8 +364,8 @@ class _Fallback(object):
 class Source(object):
     """Salt's files: a runtime for thin.loader (of names ``thin.KIND.@salt.KIND.x``), and a finder for imports."""
 
-    def __init__(self, told):
-        self._told = told
+    def __init__(self, versions):
+        self._versions = versions
         self._files = {}  # dotted name -> (package, digest)
         self._tops = {}
         self._paths = {}  # digest -> path
@@ -445,9 +445,9 @@ class Source(object):
         if native:
             from importlib.machinery import PathFinder
 
-            found = PathFinder.find_spec(name, path, target)
-            if found is not None:
-                return found
+            spec = PathFinder.find_spec(name, path, target)
+            if spec is not None:
+                return spec
         if name not in self._files:
             if name not in self._absent:
                 info = link.salt({"import": name})
@@ -486,7 +486,7 @@ class Source(object):
         module.__file__ = name.replace(".", "/") + ("/__init__.py" if self._files[name][0] else ".py")
         exec(self._compiled(name), module.__dict__)  # noqa: S102
         if name == "salt.version":  # it needs a file in its folder
-            module.__saltstack_version__ = module.SaltStackVersion.parse(self._told["version"])
+            module.__saltstack_version__ = module.SaltStackVersion.parse(self._versions["version"])
             module.__version__ = module.__saltstack_version__.string
             module.__version_info__ = module.__saltstack_version__.info
 

@@ -165,8 +165,8 @@ class Store(object):
 
     def foresee(self, names):
         """Load the packs of these modules with one question, if it can be asked."""
-        found = [self._others()[name] for name in names if self._is_elsewhere(name)]
-        wanted = {numbers[0] for numbers in found if not any(number in self._packs for number in numbers)}
+        result = [self._others()[name] for name in names if self._is_elsewhere(name)]
+        wanted = {numbers[0] for numbers in result if not any(number in self._packs for number in numbers)}
         if wanted and self.fetch is not None:
             try:
                 self.load_packs(sorted(wanted))
@@ -266,10 +266,10 @@ class Store(object):
         for pack in self._packs.values():
             pack.look_again()
         state = self._state
-        found = stamp(state["image"], state["dir_fd"]) if state["dir_fd"] >= 0 else None
-        if found is None or found == self._seen:
+        current = stamp(state["image"], state["dir_fd"]) if state["dir_fd"] >= 0 else None
+        if current is None or current == self._seen:
             return
-        self._seen = found
+        self._seen = current
         header, data = read_image(state["image"], state["dir_fd"], state["key"])
         if header is not None and header["stamp"] == stamp(state["tar"], state["dir_fd"]):
             state["header"], state["data"] = header, data
@@ -324,13 +324,13 @@ class Store(object):
         """Keep the newest archives, the newest images of these, and no leftovers of an hour ago."""
         import time
 
-        dir_fd, found = self._state["dir_fd"], {}
+        dir_fd, result = self._state["dir_fd"], {}
         for name in os.listdir(dir_fd):
             if name.startswith((self.FAMILY, "." + self.FAMILY)) and name != ANSWERS:
                 state = stamp(name, dir_fd)
                 if state:
-                    found[name] = state[2]
-        newest = sorted(found, key=found.get, reverse=True)
+                    result[name] = state[2]
+        newest = sorted(result, key=result.get, reverse=True)
         keep = [name for name in newest if name.endswith(".tar") and name != self._state["tar"]][
             : self.KEEP_ARCHIVES - 1
         ]
@@ -338,8 +338,8 @@ class Store(object):
         for stem in [name[:-4] for name in keep]:
             keep += [name for name in newest if name.endswith(".img") and name.startswith(stem)][: self.KEEP_IMAGES]
         hour_ago = (time.time() - 3600) * 1e9
-        keep += [name for name in newest if name.startswith(".") and found[name] > hour_ago]
-        for name in set(found) - set(keep):
+        keep += [name for name in newest if name.startswith(".") and result[name] > hour_ago]
+        for name in set(result) - set(keep):
             self._remove(name)
 
     def clean(self):

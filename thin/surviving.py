@@ -149,9 +149,9 @@ class Surviving(relay.Relay):
                 if len(data) < size < relay.WHOLE:
                     return
                 if data[:1] == b"R":
-                    said = bytes(data[_HEAD:size])
+                    payload = bytes(data[_HEAD:size])
                     del data[:size]
-                    self._told(said)
+                    self._control(payload)
                     continue
                 self.left = size
                 self._up(self.channel.nonce)
@@ -170,8 +170,8 @@ class Surviving(relay.Relay):
         if not self.lost:
             self.to_peer += data
 
-    def _told(self, said):
-        if said == b"end":
+    def _control(self, payload):
+        if payload == b"end":
             self.idle = True
             if self.lost:
                 self._hang_up()
@@ -235,10 +235,10 @@ class Surviving(relay.Relay):
 
     def _taken_over(self):
         """Accept the channel of another session of the same controller for this run."""
-        found = _accept(self.listener)
-        if found is None:
+        accepted = _accept(self.listener)
+        if accepted is None:
             return
-        nonce, number, (up, down, front) = found
+        nonce, number, (up, down, front) = accepted
         if number == COLLECT:  # another process, which does not know the worker's open questions
             number = 0
             self._hang_up()
@@ -409,15 +409,15 @@ def _accept(listener):
     sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, fd)
     try:
         sock.settimeout(2)
-        said, others = sock.recvmsg(64, _socket.CMSG_SPACE(12))[:2]
+        payload, others = sock.recvmsg(64, _socket.CMSG_SPACE(12))[:2]
         data = others[0][2] if others else b""
         fds = struct.unpack("3i", data) if len(data) == 12 else ()
         for fd in fds:
             os.set_inheritable(fd, False)
-        if len(fds) != 3 or len(said) != 24:
+        if len(fds) != 3 or len(payload) != 24:
             raise OSError("no session")
         sock.send(b"+")
-        return said[:16], int.from_bytes(said[16:], "big"), fds
+        return payload[:16], int.from_bytes(payload[16:], "big"), fds
     except OSError:
         return None
     finally:

@@ -39,8 +39,8 @@ def mac(key, data):
 def private(path, dir_fd=None):
     """A descriptor of an existing folder: no link, this user's, not writable by others. Raises OSError."""
     fd = os.open(path, DIRECTORY, dir_fd=dir_fd)
-    found = os.fstat(fd)
-    if found.st_uid != os.geteuid() or found.st_mode & 0o22:
+    status = os.fstat(fd)
+    if status.st_uid != os.geteuid() or status.st_mode & 0o22:
         os.close(fd)
         raise PermissionError(1, "it belongs to another user, or others can write to it", path)
     return fd
@@ -53,12 +53,12 @@ def read(name, dir_fd, limit):
     except OSError:
         return None
     try:
-        found = os.fstat(fd)
-        if found.st_mode & 0o170000 != 0o100000 or found.st_uid != os.geteuid() or found.st_size > limit:
+        status = os.fstat(fd)
+        if status.st_mode & 0o170000 != 0o100000 or status.st_uid != os.geteuid() or status.st_size > limit:
             return None
         data = b""
-        while len(data) < found.st_size:
-            piece = os.read(fd, found.st_size - len(data))
+        while len(data) < status.st_size:
+            piece = os.read(fd, status.st_size - len(data))
             if not piece:
                 return None
             data = data + piece if data else piece
@@ -92,8 +92,8 @@ def read_image(name, dir_fd, key):
 def body(data, entry):
     """The code of a module in the image if its digest is correct, else None."""
     _, at, length, digest = entry
-    found = data[at : at + length] if at else b""
-    return marshal.loads(found) if at and sha256(found).digest() == digest else None  # noqa: S302
+    body = data[at : at + length] if at else b""
+    return marshal.loads(body) if at and sha256(body).digest() == digest else None  # noqa: S302
 
 
 def begin(p, text, coldstart):

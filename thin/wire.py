@@ -66,6 +66,7 @@ up; the answer has the same number as ``re``. Messages down, with their fields a
                declared, groups, only: numbers of chunks in the order of the SLS files (None: in the given order), of
                those to aggregate, and of the wanted ones (None: all)
                then: [``call`` messages to process after the run]
+               orchestration_jid: of an orchestration, for ``__orchestration_jid__`` of its states
                done: {tag: return} of the run that an orchestration continues
         ->     need: digests, parts (if blobs are missing)
                start: tag

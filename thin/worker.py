@@ -356,6 +356,7 @@ class Worker(object):
                 detail=bool(message.get("detail")),
                 keeper=self._keeper(message),
                 looks=self._looks,
+                dunders=engine.dunders_in(message),
             )
             run.run(chunks, *engine.named(chunks, message), done=message.get("done"))
         finally:
@@ -366,10 +367,10 @@ class Worker(object):
     def _keeper(self, message):
         """The Keeper for files that the run changes (``backups``, ``backup: minion``); None if none are kept."""
         usual, always = self.opts.get("backup_mode") or "", bool(message.get("backups"))
-        said = [usual] + [chunk.get("backup") for chunk in message.get("chunks") or ()]
+        comments = [usual] + [chunk.get("backup") for chunk in message.get("chunks") or ()]
         if message.get("test") or message.get("mock") or not self.jid or not self.opts.get("cachedir"):
             return None
-        if not always and not any(word in ("minion", "both") for word in said):
+        if not always and not any(word in ("minion", "both") for word in comments):
             return None
         from thin.utils.files import keeping
 
@@ -414,13 +415,13 @@ class Worker(object):
             )
 
     def _collect(self, refresh=False):
-        found = self._collect_machine() if self._plain is None else self._plain.grains(refresh)
+        grains = self._collect_machine() if self._plain is None else self._plain.grains(refresh)
         if self.opts.get("grains_deep_merge"):
             from thin.utils import dictupdate
 
-            return dictupdate.update(found, self._fixed_grains)
-        found.update(self._fixed_grains)
-        return found
+            return dictupdate.update(grains, self._fixed_grains)
+        grains.update(self._fixed_grains)
+        return grains
 
     def _collect_machine(self):
         from thin import grains

@@ -12,6 +12,7 @@ logs a warning and the work continues.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import os
@@ -211,6 +212,11 @@ class Bank:
     def written(self, key: str) -> float | None:
         """The time of the entry, in seconds since the epoch; None if it is missing."""
         return _written(self._file(key))
+
+    def set_time(self, key: str, seconds: float) -> None:
+        """Set the time of an entry that was written later than its value was learnt."""
+        with contextlib.suppress(OSError):
+            os.utime(self._file(key), (seconds, seconds), follow_symlinks=False)
 
     def _read(self, path: Path) -> dict[str, Any] | None:
         return self._parsed(path, file_bytes(path))

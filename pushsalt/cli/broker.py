@@ -82,7 +82,7 @@ AHEAD: Final = (
     "pushsalt.plan",
     "pushsalt.run.answers",
     "pushsalt.run.batchcheck",
-    "pushsalt.run.jobevents",
+    "pushsalt.workers.jobevents",
     "pushsalt.run.jobrecord",
     "pushsalt.run.kinds",
     "pushsalt.run.outliving",

@@ -18,7 +18,8 @@ from pushsalt.errors import CommandError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pushsalt.journal.store import Event, Journal
+    from pushsalt.journal.interface import EventJournal
+    from pushsalt.journal.store import Event
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -60,7 +61,7 @@ def events(
             if name:
                 journal.move(name, batch[-1].number)
     except _troubles() as exc:
-        raise CommandError(f"{journal.path}: {exc}", "check the cache folder") from None
+        raise CommandError(f"{journal.place}: {exc}", journal.hint) from None
     except KeyboardInterrupt:
         pass
     finally:
@@ -68,7 +69,7 @@ def events(
     return 0
 
 
-def _batches(given: Given, journal: Journal, name: str | None) -> Iterator[list[Event]]:
+def _batches(given: Given, journal: EventJournal, name: str | None) -> Iterator[list[Event]]:
     """Lists of events; with ``--follow`` they do not end."""
     number = _begin(given, journal, name)
     while True:
@@ -82,7 +83,7 @@ def _batches(given: Given, journal: Journal, name: str | None) -> Iterator[list[
             time.sleep(_LOOK)
 
 
-def _begin(given: Given, journal: Journal, name: str | None) -> int:
+def _begin(given: Given, journal: EventJournal, name: str | None) -> int:
     """The number before the first requested event."""
     from pushsalt.jobs import times
 
@@ -98,15 +99,16 @@ def _begin(given: Given, journal: Journal, name: str | None) -> int:
     return journal.last() if given.follow and not name else 0
 
 
-def _journal(given: Given) -> Journal:
+def _journal(given: Given) -> EventJournal:
     """The journal, without the inventory and without connections."""
     from pushsalt.cli.client import configured_log
     from pushsalt.config import CliOverrides, load_config
-    from pushsalt.journal.store import Journal
+    from pushsalt.workers.jobevents import journal_of
 
     configured_log(given, TERMINAL.get())
     settings = given.settings()
-    return Journal(load_config(settings.config, cli=CliOverrides(cache_dir=settings.cache_dir)).cache_dir)
+    overrides = CliOverrides(cache_dir=settings.cache_dir, options=settings.options)
+    return journal_of(load_config(settings.config, cli=overrides))
 
 
 def _troubles() -> tuple[type[Exception], ...]:

@@ -50,10 +50,10 @@ def main() -> None:
 async def _serve(given: Given, socket: str) -> None:
     from pushsalt.api import Client
     from pushsalt.log import DEFAULT_LEVEL
-    from pushsalt.run.jobevents import open_journal
     from pushsalt.transport.brokered import GuestKeeper
     from pushsalt.watch.clients import Clients
     from pushsalt.watch.keptbeacons import serve
+    from pushsalt.workers.jobevents import open_journal
 
     client = Client(given.settings())
     client.project.keeper = GuestKeeper(socket)

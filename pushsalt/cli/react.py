@@ -64,7 +64,8 @@ async def _react(given: Given) -> int:
     from pushsalt.reactor import settings
     from pushsalt.reactor.lock import only_one
     from pushsalt.reactor.service import Service
-    from pushsalt.run.jobevents import open_journal
+    from pushsalt.workers.jobevents import only_one as only_one_there
+    from pushsalt.workers.jobevents import open_journal
 
     given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
     since = _since(given)
@@ -76,10 +77,11 @@ async def _react(given: Given) -> int:
     service = Service(client, journal, reactor, given.job(level), partial(_say, given))
     stopped = asyncio.Event()
     _heed_signals(service, stopped)
-    with only_one(journal.path, partial(_wait, given)):
+    wait = partial(_wait, given)
+    with only_one(journal.path, wait), only_one_there(journal, wait, "react"):
         out = TERMINAL.get().stdout
         if out.is_terminal and not given.once and given.out != "ndjson":
-            out.write(f"reacting to the events of {journal.path}; Ctrl-C ends this\n")
+            out.write(f"reacting to the events of {journal.place}; Ctrl-C ends this\n")
         work = asyncio.create_task(service.run(once=bool(given.once), since=since))
         stopping = asyncio.create_task(stopped.wait())
         await asyncio.wait({work, stopping}, return_when=asyncio.FIRST_COMPLETED)

@@ -46,10 +46,10 @@ def serve(given: Given) -> int:
 async def _serve(given: Given) -> int:
     from pushsalt.cli.client import Watcher, open_client
     from pushsalt.log import DEFAULT_LEVEL
-    from pushsalt.run.jobevents import open_journal
     from pushsalt.serve import accounts, server, settings
     from pushsalt.serve.service import Service
     from pushsalt.serve.tokens import Tokens
+    from pushsalt.workers.jobevents import open_journal
 
     given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
     client, level = open_client(given, TERMINAL.get(), Watcher())

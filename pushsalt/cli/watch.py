@@ -106,12 +106,12 @@ def _interval(given: Given, target: str) -> Interval:
 async def _watch(given: Given, target: str, names: list[str], interval: Interval) -> int:
     from pushsalt.cli.client import Watcher, open_client
     from pushsalt.log import DEFAULT_LEVEL
-    from pushsalt.run.jobevents import open_journal
     from pushsalt.watch import metrics
     from pushsalt.watch.beacons import Beacons, Evaluation
     from pushsalt.watch.clients import Clients
     from pushsalt.watch.rounds import Rounds, Watch
     from pushsalt.watch.service import Service
+    from pushsalt.workers.jobevents import open_journal
 
     given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
     selection = given.selection(target)

@@ -19,12 +19,14 @@ from pushsalt.cli.workerinit import register
 from pushsalt.errors import EXIT_OK, UsageError
 
 if TYPE_CHECKING:
+    from pushsalt.api import Client
     from pushsalt.config import Config
 
 EXAMPLES = """
 pushsalt worker --site berlin --workers tls://nats.example.org:4222
 pushsalt worker --site berlin --unit > /etc/systemd/system/pushsalt-worker.service
 pushsalt worker status
+pushsalt worker follow --once                     what other controllers have learnt
 """
 SHOWN = (
     Opt(
@@ -115,15 +117,43 @@ def status(given: Given) -> int:
     return EXIT_OK
 
 
+@app.command("follow", cls=Command)
+@takes((Opt("once", ("--once",), "End when all that is stored is taken.", "flag"),), GLOBAL)
+def follow(given: Given) -> int:
+    """Take what other controllers' jobs have learnt: grains, pillar, mine, resources, returns.
+
+    They are put into the caches and the record of jobs of this controller, until a signal stops it.
+    """
+    return asyncio.run(_follow(given))
+
+
+async def _follow(given: Given) -> int:
+    from pushsalt.cli.client import Watcher, open_client
+    from pushsalt.workers.following import Follower
+
+    out = TERMINAL.get().stdout
+    client, _ = open_client(given, TERMINAL.get(), Watcher())
+    follower = Follower(client.project, _url(client), lambda text: out.write(f"{text}\n"))
+    stopped = asyncio.Event()
+    heed(stopped)
+    await follower.run(stopped, once=bool(given.once))
+    return EXIT_OK
+
+
+def _url(client: Client) -> str:
+    """The URL of the NATS server. Raises UsageError without one."""
+    url = str(client.project.config.opts["workers"] or "")
+    if not url:
+        raise UsageError("there is no NATS server", "--workers URL, or `workers:` in the configuration")
+    return url
+
+
 async def _status(given: Given) -> dict[str, Any]:
     from pushsalt.cli.client import Watcher, open_client
     from pushsalt.workers import connection, parties, state
 
     client, _ = open_client(given, TERMINAL.get(), Watcher())
-    url = str(client.project.config.opts["workers"] or "")
-    if not url:
-        raise UsageError("there is no NATS server", "--workers URL, or `workers:` in the configuration")
-    server = await connection.connect(url, parties.keys_folder(client.project))
+    server = await connection.connect(_url(client), parties.keys_folder(client.project))
     try:
         return {"sites": await state.sites(server)}
     finally:

@@ -95,6 +95,16 @@ class Journal:
         self._inode: int | None = None
         self._until_trim = 0
 
+    @property
+    def place(self) -> str:
+        """Where it is, for messages."""
+        return str(self.path)
+
+    @property
+    def hint(self) -> str:
+        """What to do if it cannot be used."""
+        return "check the free space and mode of its folder"
+
     def put(self, tag: str, data: dict[str, Any]) -> Event:
         """Append an event."""
         [event] = self.put_many([(tag, data)])

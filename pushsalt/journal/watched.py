@@ -24,6 +24,11 @@ class Drift:
     tags: tuple[str, ...]
 
 
+def what_of(sls: Sequence[str]) -> str:
+    """A name for these SLS."""
+    return hashlib.sha256(json.dumps(list(sls)).encode()).hexdigest()[:16]
+
+
 def drifted(journal: Journal) -> list[Drift]:
     """The targets that had drifted at the last check, by id. Raises OSError and sqlite3.Error."""
     if not journal.rows("SELECT 1 FROM sqlite_master WHERE name = 'watched'", ()):
@@ -42,7 +47,7 @@ class Watched:
 
     def __init__(self, journal: Journal, sls: Sequence[str]) -> None:
         self._journal = journal
-        self._what = hashlib.sha256(json.dumps(list(sls)).encode()).hexdigest()[:16]
+        self._what = what_of(sls)
         with journal.transaction() as connection:
             connection.execute(_TABLE)
 

@@ -10,6 +10,7 @@ import sqlite3
 import threading
 from typing import Any, Final
 
+from pushsalt.journal.interface import EventJournal
 from pushsalt.journal.store import Journal
 
 #: Maximum number of events in one transaction.
@@ -19,7 +20,7 @@ _MANY: Final = 2000
 class Writer:
     """Writes the events of one job into the journal. ``put`` does not block and never raises; end with ``close``."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: EventJournal) -> None:
         self._journal = journal
         self._waiting: queue.SimpleQueue[tuple[str, dict[str, Any]] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -57,14 +58,14 @@ class Writer:
             try:
                 self._journal.put_many(events)
             except sqlite3.DatabaseError as exc:
-                if type(exc) is not sqlite3.DatabaseError:
+                if type(exc) is not sqlite3.DatabaseError or not isinstance(self._journal, Journal):
                     raise
                 aside = self._journal.put_aside()
                 self._say(f"the journal of events begins anew: {exc}; it is now {aside.name} in the same folder")
                 self._journal.put_many(events)
         except (OSError, sqlite3.Error) as exc:
             text = getattr(exc, "strerror", None) or str(exc)
-            self._say(f"events are not kept: {self._journal.path}: {text}; check the free space and mode of its folder")
+            self._say(f"events are not kept: {self._journal.place}: {text}; {self._journal.hint}")
 
     def _say(self, text: str) -> None:
         if text not in self.troubles:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.job import Selection
 from pushsalt.jobs.model import JobStart
-from pushsalt.run.jobevents import open_events, settle_events
 from pushsalt.run.jobrecord import ProjectState, recorder
 from pushsalt.run.jobstart import job_start
 from pushsalt.run.observers import Observers
+from pushsalt.workers.jobevents import open_events, settle_events
 
 if TYPE_CHECKING:
     from pushsalt.job import Job

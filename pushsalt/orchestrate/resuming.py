@@ -39,7 +39,7 @@ async def resume(client: Jobs, word: str, sls: list[str], options: JobOptions) -
         for text in again.said_differences(client.project, kept):
             log.warning("since the job %s: %s", kept.jid, text)
         again.pin(client.project, kept)
-        return await orchestrate(client, names, options, kept.jid, done)
+        return await orchestrate(client, names, options, kept.jid, done, kept.kwarg.get("exclude"))
     finally:
         again.unpin(client.project)
         client.jobs.release(kept)

@@ -16,8 +16,9 @@ from pushsalt import plugins
 from pushsalt.errors import FunctionError, PushsaltError
 from pushsalt.jobs.model import JobStart
 from pushsalt.nearest import nearest
-from pushsalt.run.jobevents import open_events, settle_events
 from pushsalt.run.jobstart import user_name
+from pushsalt.workers.jobevents import open_events, settle_events
+from thin.utils.orchestration import succeeded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -56,20 +57,52 @@ async def call(
 
     ``jid``: the JID of the call, if it was told before.
     """
-    run = Run(client, options, asyncio.get_running_loop(), jid)
+    return await _called(client, options, _runner_named(client, name, args, kwargs), name, args, kwargs, jid)
+
+
+async def answer(
+    client: Jobs, options: JobOptions, name: str, args: list[Any], kwargs: dict[str, Any]
+) -> dict[str, Any]:
+    """As ``call``, but the ``return`` of a function that fails is the error's text, as for the states of Salt.
+
+    Raises FunctionError if the function does not exist, or does not take the arguments.
+    """
+    runner = _runner_named(client, name, args, kwargs)
+    try:
+        return await _called(client, options, runner, name, args, kwargs)
+    except PushsaltError as exc:
+        text = exc.message.removeprefix(f"{name}: ")
+        return {"return": f"Exception occurred in runner {name}: {text}", "success": False}
+
+
+def _runner_named(client: Jobs, name: str, args: list[Any], kwargs: dict[str, Any]) -> Callable[..., Any]:
+    """The function; raises FunctionError if it does not exist, or does not take the arguments."""
     runner = function(client, name)
     if runner is None:
         raise FunctionError(
             "unknown_function", f"there is no runner function '{name}'", _hint(client, name), "KeyError"
         )
-    shipped = _is_shipped(runner)
-    if shipped:
+    _check_keywords(runner, kwargs)
+    if _is_shipped(runner):
         _bind(runner, name, args, kwargs)
+    return runner
+
+
+async def _called(
+    client: Jobs,
+    options: JobOptions,
+    runner: Callable[..., Any],
+    name: str,
+    args: list[Any],
+    kwargs: dict[str, Any],
+    jid: str = "",
+) -> dict[str, Any]:
+    run, shipped = Run(client, options, asyncio.get_running_loop(), jid), _is_shipped(runner)
     events = RunnerEvents(client, name, args, kwargs, jid)
     try:
         runner.__globals__["__jid_event__"] = events
         value = await asyncio.to_thread(lambda: runner(run, *args, **kwargs) if shipped else runner(*args, **kwargs))
-        success = not (isinstance(value, dict) and value.get("success") is False)
+        success = _succeeded(value, runner)
         events.ends(value, success=success)
         return {"return": value, "success": success}
     except PushsaltError as exc:
@@ -82,6 +115,16 @@ async def call(
         raise FunctionError("exception", f"{name}: {text}{plugins.blamed(exc)}", "", type(exc).__name__) from exc
     finally:
         await settle_events(events.events, client.project)
+
+
+def _succeeded(value: Any, runner: Callable[..., Any]) -> bool:
+    """Whether a call was successful: by the states in ``data`` of the return, or ``__context__['retcode']``.
+
+    Salt: ``salt.client.mixins``.
+    """
+    if isinstance(value, dict) and "data" in value:
+        return succeeded(value["data"], recurse=False)
+    return not runner.__globals__.get("__context__", {}).get("retcode")
 
 
 def _hint(client: Jobs, name: str) -> str:
@@ -178,13 +221,27 @@ class Runners(dict[str, Any]):
         return runner
 
 
+def _check_keywords(function: Callable[..., Any], kwargs: dict[str, Any]) -> None:
+    """Raises FunctionError for keyword arguments that the function does not have."""
+    parameters = inspect.signature(function).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        return
+    if wrong := [f"{name}={value}" for name, value in kwargs.items() if name not in parameters]:
+        text = f"The following keyword arguments are not valid: {', '.join(wrong)}"
+        raise FunctionError("exception", text, _its_arguments(function), "SaltInvocationError")
+
+
+def _its_arguments(function: Callable[..., Any]) -> str:
+    parameters = list(inspect.signature(function).parameters.values())[1 if _is_shipped(function) else 0 :]
+    names = [str(each.replace(annotation=each.empty)) for each in parameters]
+    return f"its arguments: {', '.join(names)}" if names else "it has no arguments"
+
+
 def _bind(function: Callable[..., Any], name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
     """Raises FunctionError for arguments that the function does not take."""
     signature = inspect.signature(function)
     try:
         signature.bind(None, *args, **kwargs)
     except TypeError as exc:
-        names = [str(each.replace(annotation=each.empty)) for each in signature.parameters.values()][1:]
-        hint = f"its arguments: {', '.join(names)}" if names else "it has no arguments"
         text = f"Passed invalid arguments to {name}: {exc}"
-        raise FunctionError("exception", text, hint, "SaltInvocationError") from exc
+        raise FunctionError("exception", text, _its_arguments(function), "SaltInvocationError") from exc

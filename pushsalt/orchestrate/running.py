@@ -16,11 +16,11 @@ from pushsalt.orchestrate.master import master_id, master_target
 from pushsalt.orchestrate.recorded import Recorded
 from pushsalt.orchestrate.steps import Steps
 from pushsalt.run.fanout import failure
-from pushsalt.run.jobevents import open_events, settle_events
 from pushsalt.run.runner import Runner, close_connecting, connect_options
 from pushsalt.run.single import run_on
 from pushsalt.run.stopping import Stopping
 from pushsalt.transport.kept import KeptConnections
+from pushsalt.workers.jobevents import open_events, settle_events
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,30 +32,40 @@ if TYPE_CHECKING:
 
 
 async def orchestrate(
-    client: Jobs, sls: list[str], options: JobOptions, jid: str = "", done: Mapping[str, Any] | None = None
+    client: Jobs,
+    sls: list[str],
+    options: JobOptions,
+    jid: str = "",
+    done: Mapping[str, Any] | None = None,
+    exclude: Any = None,
 ) -> TargetReturn:
     """Run these SLS files on the controller; the return has the id ``HOSTNAME_master``.
 
     ``jid``: that of the recorded job that is resumed; ``done``: its returns, whose states are not run again.
+    ``exclude``: SLS and IDs that are left out, as for ``state.sls``.
     Raises CommandError for a project that cannot be used.
     """
     project, stopping = client.project, Stopping()
     with client.stoppable(stopping):
         project.pool.start()
+        if project.config.has_inventory:
+            _ = project.inventory  # a wrong one is an error of the command, not of a step
         project.redactor.add_pillar(options.pillar)
         client.reporter.run_started([master_id()], f"orchestrate {', '.join(sls)}")
         try:
             await project.prepare(stopping.requested)
-            result = await _orchestrated(client, _job(client, sls, options, jid), stopping, done or {})
+            result = await _orchestrated(client, _job(client, sls, options, jid, exclude), stopping, done or {})
             client.reporter.target_done(result)
             return result
         finally:
             client.reporter.run_finished()
 
 
-async def orchestrate_within(client: Jobs, sls: list[str], options: JobOptions, jid: str = "") -> TargetReturn:
+async def orchestrate_within(
+    client: Jobs, sls: list[str], options: JobOptions, jid: str = "", exclude: Any = None
+) -> TargetReturn:
     """Run an orchestration as a step of another one, or for a runner; ``jid``: its JID, if it was told before."""
-    job, stopping = _job(client, sls, options), Stopping()
+    job, stopping = _job(client, sls, options, exclude=exclude), Stopping()
     with client.stoppable(stopping):
         return await _orchestrated(client, replace(job, jid=jid) if jid else job, stopping, {})
 
@@ -76,9 +86,10 @@ async def call_on_master(
         await settle_events(events, client.project)
 
 
-def _job(client: Jobs, sls: list[str], options: JobOptions, jid: str = "") -> Job:
+def _job(client: Jobs, sls: list[str], options: JobOptions, jid: str = "", exclude: Any = None) -> Job:
     options = replace(options, unknown_states_run=True)
-    return Job("apply", "state.sls", sls, {}, options, jid=jid or client.new_jid(), resumes=bool(jid))
+    kwargs = {"exclude": exclude} if exclude else {}
+    return Job("apply", "state.sls", sls, kwargs, options, jid=jid or client.new_jid(), resumes=bool(jid))
 
 
 async def _orchestrated(client: Jobs, job: Job, stopping: Stopping, done: Mapping[str, Any]) -> TargetReturn:

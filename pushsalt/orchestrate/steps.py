@@ -11,12 +11,12 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from pushsalt.errors import EXIT_NO_ANSWER, FunctionError, NoTargetError
+from pushsalt.errors import EXIT_NO_ANSWER, FunctionError, NoTargetError, UsageError
 from pushsalt.orchestrate import rollouts
-from pushsalt.run.jobevents import open_journal
+from pushsalt.workers.jobevents import open_journal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from pushsalt.job import JobOptions
     from pushsalt.model import TargetReturn
@@ -45,7 +45,6 @@ class Steps:
         self._running: set[Jobs] = set()
         self._is_stopped = False
         self._journal = open_journal(client.project)
-        self._journal_from = self._journal.last()
 
     async def __call__(self, fun: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Answer a question; returns the value. Raises PushsaltError."""
@@ -90,7 +89,8 @@ class Steps:
         args, kwargs = list(given.pop("arg", ())), dict(given.pop("kwarg", None) or {})
         tgt_type = str(given.pop("tgt_type", "glob"))
         options = rollouts.options(self._options, given)
-        selection = rollouts.selection(tgt, tgt_type, given.get("subset"))
+        # As in Salt, ``subset`` has no effect in batches.
+        selection = rollouts.selection(tgt, tgt_type, None if options.batch else given.get("subset"))
         jids: list[str] = []
         with self._client_of(name, fun, selection.expr, jids) as client:
             try:
@@ -100,14 +100,18 @@ class Steps:
         answers = {id: {**_answer(result, fun), "jid": jids[0]} for id, result in returns.items()}
         return {id: answer for id, answer in answers.items() if expect or not answer.get("failed")}
 
-    async def _wait_for_event(self, tag: str, ids: list[Any], event_id: str, timeout: Any) -> dict[str, Any]:
-        """Wait for events of these ids. Returns ``seen`` and ``left`` ids, and the ``seconds`` that it took.
+    async def _wait_for_event(
+        self, tag: str, ids: list[Any], event_id: str, timeout: Any, since: float
+    ) -> dict[str, Any]:
+        """Wait for events of these ids. Returns ``seen`` and ``left`` ids, ``is_done``, and the ``seconds`` it took.
 
-        Events since the beginning of the orchestration count, so that one that arrives before the step is not missed.
+        ``since``: when the state began (seconds since 1970). As in Salt, earlier events do not count, so that a second
+        wait for a tag is not satisfied by the events of the first; an empty list waits for any event.
         """
-        began = time.monotonic()
-        left, seen, last = list(ids), [], self._journal_from
-        while left and time.monotonic() - began < float(timeout):
+        until = time.monotonic() + _seconds(timeout)
+        left, seen = list(ids), []
+        last = await asyncio.to_thread(self._journal.since, since)
+        while True:
             if self._is_stopped:
                 raise FunctionError("exception", _STOPPED, "go on with it: --resume JID", "CommandExecutionError")
             for event in await asyncio.to_thread(self._journal.after, last):
@@ -117,21 +121,35 @@ class Steps:
                         if value in left:
                             left.remove(value)
                             seen.append(value)
-            if left:
-                await asyncio.sleep(_LOOK)
-        return {"seen": seen, "left": left, "seconds": time.monotonic() - began}
+                if not left:
+                    return {"seen": seen, "left": left, "is_done": True, "seconds": max(0.0, time.time() - since)}
+            if time.monotonic() >= until:
+                return {"seen": seen, "left": left, "is_done": False}
+            await asyncio.sleep(_LOOK)
 
     async def _runner(self, name: str, **kwargs: Any) -> dict[str, Any]:
         """Call a runner function; returns ``return`` and ``success``. ``arg`` and ``kwarg`` are further arguments."""
-        from pushsalt.orchestrate.runnercalls import call
+        from pushsalt.orchestrate.runnercalls import answer
 
+        return await self._call_runner(answer, name, kwargs)
+
+    async def _call_runner(
+        self, call: Callable[..., Awaitable[dict[str, Any]]], name: str, kwargs: dict[str, Any]
+    ) -> dict[str, Any]:
         args, more = list(kwargs.pop("arg", None) or ()), dict(kwargs.pop("kwarg", None) or {})
         with self._client_of(name, f"runner.{name}", "", []) as client:
             return await call(client, self._options, name, args, {**kwargs, **more})
 
     async def _runners(self, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Call several runner functions concurrently; returns their answers."""
-        return list(await asyncio.gather(*(self._runner(each["name"], **each["kwarg"]) for each in calls)))
+        """Call several runner functions concurrently; returns their answers, after all have ended."""
+        from pushsalt.orchestrate.runnercalls import call
+
+        work = [self._call_runner(call, each["name"], dict(each["kwarg"])) for each in calls]
+        found = await asyncio.gather(*work, return_exceptions=True)
+        for each in found:
+            if isinstance(each, BaseException):
+                raise each
+        return [each for each in found if isinstance(each, dict)]
 
     async def _wheel(self, name: str, **kwargs: Any) -> dict[str, Any]:
         from pushsalt.orchestrate import wheels
@@ -151,6 +169,14 @@ def _answer(result: TargetReturn, fun: str) -> dict[str, Any]:
     if out == "highstate":
         return {"ret": [text], "retcode": 1, "out": out}
     return {"ret": text, "retcode": 1, "out": out}
+
+
+def _seconds(timeout: Any) -> float:
+    """Raises UsageError for a ``timeout`` that is not a number."""
+    try:
+        return float(timeout)
+    except (TypeError, ValueError):
+        raise UsageError(f"timeout: {timeout!r} is not a number of seconds") from None
 
 
 def _values(data: Mapping[str, Any], key: str) -> list[Any]:

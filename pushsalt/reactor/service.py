@@ -18,21 +18,24 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pushsalt.errors import CommandError, FunctionError, PushsaltError
 from pushsalt.journal import cause
-from pushsalt.journal.reactions import NAME, Reactions
+from pushsalt.journal.reactions import NAME
 from pushsalt.reactor.calling import Means, UnknownError, do
 from pushsalt.reactor.rendering import Rendering
 from pushsalt.run.runner import close_connecting, connect_options
 from pushsalt.transport.kept import KeptConnections
+from pushsalt.workers.jobevents import reactions_of
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from pushsalt.job import JobOptions
+    from pushsalt.journal.interface import EventJournal
     from pushsalt.journal.reactions import Begun
-    from pushsalt.journal.store import Event, Journal
+    from pushsalt.journal.store import Event
     from pushsalt.orchestrate.jobs import Jobs
     from pushsalt.reactor.calls import Call
     from pushsalt.reactor.settings import ReactorMap
+    from pushsalt.workers.jobevents import AnyReactions
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +68,12 @@ class Service:
     """The reactor of one project. ``say`` is called with each reaction that has ended."""
 
     def __init__(
-        self, client: Jobs, journal: Journal, reactor: ReactorMap, options: JobOptions, say: Callable[[Reaction], None]
+        self,
+        client: Jobs,
+        journal: EventJournal,
+        reactor: ReactorMap,
+        options: JobOptions,
+        say: Callable[[Reaction], None],
     ) -> None:
         self._client = client
         self._journal = journal
@@ -94,7 +102,7 @@ class Service:
         project = self._client.project
         project.pool.start()
         await project.prepare(self._stop)
-        reactions = await self._durably(lambda: Reactions(self._journal))
+        reactions = await self._durably(lambda: reactions_of(self._journal))
         if since is not None:
             await self._durably(lambda: self._skip(self._journal.since(since)))
         try:
@@ -107,7 +115,7 @@ class Service:
                 task.cancel()
             await self._close_connections()
 
-    async def _follow(self, reactions: Reactions) -> None:
+    async def _follow(self, reactions: AnyReactions) -> None:
         idle = time.monotonic()
         while not self._stop.is_set():
             number = await self._durably(lambda: self._journal.cursor(NAME)) or 0
@@ -156,7 +164,7 @@ class Service:
                 self._stop.set()
             log.error("a reaction has failed: %s: %s", type(trouble).__name__, trouble, exc_info=trouble)
 
-    async def _again(self, reactions: Reactions, number: int) -> None:
+    async def _again(self, reactions: AnyReactions, number: int) -> None:
         """Continue with an event that an earlier process has taken."""
         event = await self._durably(lambda: self._journal.at(number))
         if event is None:  # the journal has removed it to keep its bounds
@@ -165,7 +173,7 @@ class Service:
         begun = await self._durably(lambda: reactions.begun(number))
         await self._react(reactions, event, self._reactor.matching(event.tag), begun)
 
-    async def _react(self, reactions: Reactions, event: Event, names: list[str], begun: dict[str, Begun]) -> None:
+    async def _react(self, reactions: AnyReactions, event: Event, names: list[str], begun: dict[str, Begun]) -> None:
         troubles: list[tuple[str, dict[str, Any]]] = []
         works = []
         for name in names:
@@ -191,7 +199,7 @@ class Service:
         await self._durably(lambda: reactions.done(event.number, troubles, event.cause))
 
     async def _do(
-        self, reactions: Reactions, event: Event, sls: str, call: Call, key: str, begun: Begun | None
+        self, reactions: AnyReactions, event: Event, sls: str, call: Call, key: str, begun: Begun | None
     ) -> None:
         """Run one reaction, unless it is already done."""
         if begun is not None and begun.is_done:
@@ -255,11 +263,11 @@ class Service:
             try:
                 return await asyncio.to_thread(work)
             except (OSError, sqlite3.Error) as exc:
-                text = f"{self._journal.path}: {getattr(exc, 'strerror', None) or exc}"
+                text = f"{self._journal.place}: {getattr(exc, 'strerror', None) or exc}"
                 if self._once:
-                    raise CommandError(text, "check the free space and mode of its folder") from None
+                    raise CommandError(text, self._journal.hint) from None
                 if text != logged:
-                    log.error("%s; check the free space and mode of its folder: it is tried again", text)
+                    log.error("%s; %s: it is tried again", text, self._journal.hint)
                 logged = text
                 await asyncio.sleep(_TRY_AGAIN)
 

@@ -63,9 +63,7 @@ class Recording:
         self.files = {**fields["files"], **self.files}
         for key, entries in self.trees.items():
             self.files.update(_children(key, entries or ()))
-        for key, digest in self.files.items():
-            if digest is not None and digest not in self.blobs:
-                self._keep(digest, planned, self._found(project, key))
+        self.add_files(project, self.files, planned)
         for digest in (*fields["templates"].values(), *(digest for digest, _ in fields["wants"])):
             if digest not in self.blobs:
                 self._keep(digest, planned, None)
@@ -81,15 +79,22 @@ class Recording:
             "custom": custom.digest if custom is not None else "",
         }
 
+    def add_files(self, project: Project, files: Mapping[str, str | None], planned: Planned | None = None) -> None:
+        """Add the content of files, by their keys and digests. Raises OSError."""
+        for key, digest in files.items():
+            if digest is not None and digest not in self.blobs:
+                self._keep(digest, planned, self._found(project, key))
+
     def _found(self, project: Project, key: str) -> Blob | None:
         url, _, saltenv = key.partition("?saltenv=")
         where = split_url(url, saltenv)
         file = project.files.find(*where) if where else None
         return None if file is None else Blob(file.digest(), file.size, file.path, open=file.open)
 
-    def _keep(self, digest: str, planned: Planned, content: Blob | None) -> None:
+    def _keep(self, digest: str, planned: Planned | None, content: Blob | None) -> None:
         """Store the bytes of a digest, of the run's blobs or ``content``; a file that has changed is left out."""
-        blob = planned.blobs[digest] if digest in planned.blobs else self._sent.get(digest, content)
+        is_sent = planned is not None and digest in planned.blobs
+        blob = planned.blobs[digest] if planned is not None and is_sent else self._sent.get(digest, content)
         if blob is None:
             return
         if blob.data is None and blob.open is None:
@@ -108,6 +113,13 @@ def _children(key: str, entries: Any) -> Iterator[tuple[str, str]]:
     for path, kind, digest, *_ in entries:
         if kind == "f" and digest:
             yield f"{base.rstrip('/')}/{path}{question}{query}", digest
+
+
+def needed(entry: Mapping[str, Any]) -> set[str]:
+    """The digests of the blobs that a run of a target's entry may need."""
+    run = entry["run"]
+    digests = (*entry["files"].values(), *run["templates"].values(), *(digest for digest, _ in run["wants"]))
+    return {digest for digest in digests if digest is not None}
 
 
 def place(target: Target) -> str:

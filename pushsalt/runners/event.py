@@ -6,7 +6,7 @@ import sqlite3
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.errors import FunctionError
-from pushsalt.run.jobevents import open_journal
+from pushsalt.workers.jobevents import open_journal
 
 if TYPE_CHECKING:
     from pushsalt.orchestrate.runnercalls import Run
@@ -21,7 +21,7 @@ def send(run: Run, tag: str, data: dict[str, Any] | None = None) -> bool:
     try:
         journal.put(str(tag), run.client.redactor().data(given))
     except (OSError, sqlite3.Error) as exc:
-        raise FunctionError("exception", f"{journal.path}: {exc}", "check its folder", "OSError") from None
+        raise FunctionError("exception", f"{journal.place}: {exc}", journal.hint, "OSError") from None
     finally:
         journal.close()
     return True

@@ -32,7 +32,7 @@ def orchestrate(
     names = [str(name) for name in mods] if isinstance(mods, list) else [*filter(None, str(mods).split(","))]
     dry = run.options.test if test is None else test
     options = replace(run.options, pillar=pillar, saltenv=saltenv, pillarenv=pillarenv, test=dry)
-    return as_printed(run.wait(orchestrate_within(run.client, names, options, run.jid)))
+    return as_printed(run.wait(orchestrate_within(run.client, names, options, run.jid, exclude)))
 
 
 orch = sls = orchestrate

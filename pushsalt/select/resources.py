@@ -253,6 +253,19 @@ class Resources:
             self._forget(key, manager)
         return {type: sorted(ids) for type, ids in accepted.items()}
 
+    def take_over(self, manager: str, entry: Mapping[str, Any]) -> None:
+        """Store what a manager manages, as another controller or worker of this project has it (``declared``)."""
+        types = {str(type): ids for type, ids in entry.items() if isinstance(ids, Mapping)}
+        if self.declared(manager) == types or manager not in self._project.inventory.targets:
+            return
+        gone = self.managed_by(manager)
+        registered = [(type, str(id), manager) for type, ids in types.items() for id in ids]
+        self._read.pop(manager, None)
+        self.bank.put(manager, types)
+        self._index.put_many(registered)
+        for key in {*gone} - {f"{type}:{id}" for type, id, _ in registered}:
+            self._forget(key, manager)
+
     def _still(self, owner: str, type: str, id: str) -> bool:
         return owner in self._project.inventory.targets and id in self.declared(owner).get(type, {})
 

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Final
 from pushsalt.serve.answers import Refused
 
 if TYPE_CHECKING:
-    from pushsalt.journal.store import Event, Journal
+    from pushsalt.journal.interface import EventJournal
+    from pushsalt.journal.store import Event
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
 class Feed:
     """The streams of one journal."""
 
-    def __init__(self, journal: Journal, most: int) -> None:
+    def __init__(self, journal: EventJournal, most: int) -> None:
         """``most``: maximum number of concurrent streams."""
         self._journal = journal
         self._most = most
@@ -98,7 +99,7 @@ class Feed:
                     self._queried = time.monotonic()
             return await asyncio.to_thread(self._journal.after, number, _BATCH) if self._last > number else []
         except (OSError, sqlite3.Error) as exc:
-            log.error("%s: %s", self._journal.path, exc)
+            log.error("%s: %s", self._journal.place, exc)
             return []
 
     async def _pause(self) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pushsalt.serve.answers import Refused
 
 if TYPE_CHECKING:
-    from pushsalt.journal.store import Journal
+    from pushsalt.journal.interface import EventJournal
     from pushsalt.redact import Redactor
 
 TAG: Final = "salt/netapi/hook"
@@ -40,7 +40,7 @@ def is_signed(secrets: Mapping[str, str], path: str, headers: Mapping[str, str],
 
 
 async def write(
-    journal: Journal, redactor: Redactor, path: str, headers: Mapping[str, str], body: bytes, data: Any
+    journal: EventJournal, redactor: Redactor, path: str, headers: Mapping[str, str], body: bytes, data: Any
 ) -> None:
     """Write the event into the journal; it is durable after this call. Raises Refused."""
     path = path.strip("/")

@@ -22,7 +22,7 @@ from pushsalt.serve.running import Running
 if TYPE_CHECKING:
     from pushsalt.api import Client
     from pushsalt.job import JobOptions
-    from pushsalt.journal.store import Journal
+    from pushsalt.journal.interface import EventJournal
     from pushsalt.serve.accounts import Accounts
     from pushsalt.serve.calls import Call
     from pushsalt.serve.settings import Settings
@@ -73,7 +73,7 @@ class Service:
         settings: Settings,
         accounts: Accounts,
         tokens: Tokens,
-        journal: Journal,
+        journal: EventJournal,
     ) -> None:
         self.client = client
         self.settings = settings

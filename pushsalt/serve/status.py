@@ -19,11 +19,11 @@ from starlette.responses import Response
 
 from pushsalt.display.safe import escape
 from pushsalt.errors import CommandError
-from pushsalt.journal.watched import drifted
 from pushsalt.reports.html import OUTCOMES, about, item_of
 from pushsalt.reports.page import Item, Page, source_hash, style
 from pushsalt.serve.answers import HEADERS, Refused, wants_page
 from pushsalt.serve.service import EVENTS, LIST_JOBS
+from pushsalt.workers.jobevents import drifted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -23,7 +23,7 @@ from pushsalt.run.runner import Runner
 from pushsalt.watch.targetlocks import TargetLocks
 
 if TYPE_CHECKING:
-    from pushsalt.journal.store import Journal
+    from pushsalt.journal.interface import EventJournal
     from pushsalt.model import Target, TargetReturn
     from pushsalt.watch.clients import Clients
 
@@ -70,7 +70,7 @@ class _Evaluated:
 class Beacons:
     """Starts and ends the sessions."""
 
-    def __init__(self, clients: Clients, journal: Journal, evaluation: Evaluation) -> None:
+    def __init__(self, clients: Clients, journal: EventJournal, evaluation: Evaluation) -> None:
         self._clients = clients
         self._journal = journal
         self._evaluation = evaluation
@@ -209,8 +209,8 @@ class Beacons:
             await asyncio.to_thread(self._journal.put_many, batch)
             self._reported = ""
         except (OSError, sqlite3.Error) as exc:
-            text = f"{self._journal.path}: {getattr(exc, 'strerror', None) or exc}"
+            text = f"{self._journal.place}: {getattr(exc, 'strerror', None) or exc}"
             if text != self._reported:
-                log.error("%s; check the free space and mode of its folder: events of beacons wait", text)
+                log.error("%s; %s: events of beacons wait", text, self._journal.hint)
             self._reported = text
             self._pending = [*batch, *self._pending][-_PENDING:]

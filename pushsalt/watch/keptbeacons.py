@@ -14,7 +14,7 @@ from pushsalt.transport import lease
 from pushsalt.watch.beacons import Beacons, Evaluation
 
 if TYPE_CHECKING:
-    from pushsalt.journal.store import Journal
+    from pushsalt.journal.interface import EventJournal
     from pushsalt.watch.clients import Clients
 
 #: Seconds to wait for a keeper that is being started, and between two attempts.
@@ -59,7 +59,7 @@ class _Connections:
         self._task.cancel()
 
 
-async def serve(path: str, clients: Clients, journal: Journal) -> None:
+async def serve(path: str, clients: Clients, journal: EventJournal) -> None:
     """Evaluate beacons until the keeper with the socket ``path`` ends, or no target has beacons."""
     opened = await _opened(path)
     if opened is None:

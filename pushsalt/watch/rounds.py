@@ -14,15 +14,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.errors import EXIT_FAILED, EXIT_NO_ANSWER, EXIT_OK
-from pushsalt.journal.watched import Watched
 from pushsalt.run.again import selected
 from pushsalt.watch import drift
+from pushsalt.workers.jobevents import watched_of
 
 if TYPE_CHECKING:
     from pushsalt.job import JobOptions, Selection
-    from pushsalt.journal.store import Journal
+    from pushsalt.journal.interface import EventJournal
     from pushsalt.watch.clients import Clients, WatchClient
     from pushsalt.watch.metrics import Metrics
+    from pushsalt.workers.jobevents import AnyWatched
 
 log = logging.getLogger(__name__)
 
@@ -41,14 +42,14 @@ class Rounds:
     """The rounds of a watch. ``say`` is called with texts for people."""
 
     def __init__(
-        self, clients: Clients, journal: Journal, watch: Watch, metrics: Metrics, say: Callable[[str], None]
+        self, clients: Clients, journal: EventJournal, watch: Watch, metrics: Metrics, say: Callable[[str], None]
     ) -> None:
         self._clients = clients
         self._journal = journal
         self._watch = watch
         self._metrics = metrics
         self._say = say
-        self._watched: Watched | None = None
+        self._watched: AnyWatched | None = None
         self._said = ""
         self.exit_code = EXIT_OK
 
@@ -95,9 +96,9 @@ class Rounds:
             event = await asyncio.to_thread(self._store, result, jid, applied)
             self._said = ""
         except (OSError, sqlite3.Error) as exc:
-            text = f"{self._journal.path}: {getattr(exc, 'strerror', None) or exc}"
+            text = f"{self._journal.place}: {getattr(exc, 'strerror', None) or exc}"
             if text != self._said:
-                log.error("%s; check the free space and mode of its folder: events wait for the next round", text)
+                log.error("%s; %s: events wait for the next round", text, self._journal.hint)
             self._said = text
             return
         if event is not None:
@@ -108,7 +109,7 @@ class Rounds:
 
     def _store(self, result: drift.TargetDrift, jid: str, applied: bool) -> tuple[str, dict[str, Any]] | None:
         if self._watched is None:
-            self._watched = Watched(self._journal, self._watch.sls)
+            self._watched = watched_of(self._journal, self._watch.sls)
         event = drift.event(self._watched.tags(result.id), result, jid, applied)
         if event is None:
             return None

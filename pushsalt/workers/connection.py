@@ -8,7 +8,7 @@ import json
 import logging
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import CommandError
@@ -27,6 +27,8 @@ ACK_WAIT: Final = 10.0
 #: Seconds for which the entry of a worker's presence is valid, and between its renewals.
 PRESENCE: Final = 15.0
 RENEW: Final = 5.0
+#: Seconds for which a lock is valid.
+LOCK: Final = 15.0
 #: Seconds within which the server drops a message that it has stored before.
 DUPLICATES: Final = 600.0
 #: Seconds for which returns and states of jobs are kept.
@@ -102,22 +104,46 @@ class Connection:
                         max_ack_pending=-1,
                     ),
                 )
-            for bucket, ttl in (
-                (names.JOBS_BUCKET, KEEP),
-                (names.STOPPED_BUCKET, KEEP),
-                (names.WORKERS_BUCKET, PRESENCE),
-            ):
-                await self._stream(
-                    name=f"KV_{bucket}",
-                    subjects=[f"$KV.{bucket}.>"],
-                    storage=files,
-                    max_age=ttl,
-                    max_msgs_per_subject=1,
-                    duplicate_window=min(120.0, ttl),
-                    allow_rollup_hdrs=True,
-                    allow_direct=True,
-                    discard=api.DiscardPolicy.NEW,
-                )
+            await self._bucket(names.JOBS_BUCKET, KEEP)
+            await self._bucket(names.STOPPED_BUCKET, KEEP)
+            await self._bucket(names.WORKERS_BUCKET, PRESENCE)
+
+    async def setup_events(self, seconds: float | None, size: int | None) -> None:
+        """Create the stream of events and its buckets, if they are missing, with these limits. Raises ServerError."""
+        from nats.js import api
+
+        with explained("the stream of events cannot be created"):
+            await self._stream(
+                name=names.EVENTS_STREAM,
+                subjects=list(names.EVENTS),
+                storage=api.StorageType.FILE,
+                max_age=seconds,
+                max_bytes=size,
+                duplicate_window=min(DUPLICATES, seconds or DUPLICATES),
+                allow_direct=True,
+            )
+            await self._bucket(names.EVENTS_BUCKET, None)
+            await self._bucket(names.LOCKS_BUCKET, LOCK)
+
+    async def setup_bucket(self, name: str) -> None:
+        """Create a bucket, if it is missing. Raises ServerError."""
+        with explained("the bucket cannot be created"):
+            await self._bucket(name, None)
+
+    async def _bucket(self, name: str, ttl: float | None) -> None:
+        from nats.js import api
+
+        await self._stream(
+            name=f"KV_{name}",
+            subjects=[f"$KV.{name}.>"],
+            storage=api.StorageType.FILE,
+            max_age=ttl,
+            max_msgs_per_subject=1,
+            duplicate_window=min(120.0, ttl or 120.0),
+            allow_rollup_hdrs=True,
+            allow_direct=True,
+            discard=api.DiscardPolicy.NEW,
+        )
 
     async def _stream(self, **config: Any) -> None:
         """Create a stream, unless there is one of this name: its settings are the operator's."""
@@ -284,6 +310,8 @@ async def connect(url: str, folder: Path | None = None, name: str = "pushsalt", 
 
     async def failed(exc: Exception) -> None:
         troubles[:] = [exc]
+        if trust.is_final(exc) and "," not in url:
+            final.set()
         log.debug("NATS: %s", exc or type(exc).__name__)
 
     async def gone() -> None:
@@ -295,7 +323,7 @@ async def connect(url: str, folder: Path | None = None, name: str = "pushsalt", 
 
     options = trust.connect_options(url, folder)
     while True:
-        nc = Client(names.api(trust.domain_of(url)))
+        nc, final = Client(names.api(trust.domain_of(url))), asyncio.Event()
         try:
             connecting = nc.connect(
                 **options,
@@ -309,17 +337,32 @@ async def connect(url: str, folder: Path | None = None, name: str = "pushsalt", 
                 disconnected_cb=gone,
                 reconnected_cb=there,
             )
-            await asyncio.wait_for(connecting, CONNECT)
+            await _connected(connecting, final)
             return Connection(nc, url)
         except (OSError, nats.errors.Error, asyncio.TimeoutError) as exc:
             with contextlib.suppress(Exception):
                 await nc.close()
-            why = str(exc) or str(next(iter(troubles), "")) or "no answer"
+            why, hint = trust.trouble(next(iter(troubles), exc))
             text = f"the NATS server at {shown(url)} cannot be used: {why}"
             if not patient:
-                raise ServerError(text, "check `workers` of the configuration, and whether the server runs") from None
-            log.warning("%s; trying again", text)
+                raise ServerError(text, hint) from None
+            log.warning("%s; %s; trying again", text, hint)
         await asyncio.sleep(2.0)
+
+
+async def _connected(connecting: Coroutine[Any, Any, None], final: asyncio.Event) -> None:
+    """Wait for a connection, at most CONNECT seconds, and not for one that cannot be (``final``).
+
+    Raises asyncio.TimeoutError, and what the client raises.
+    """
+    tasks = asyncio.ensure_future(connecting), asyncio.ensure_future(final.wait())
+    try:
+        await asyncio.wait(tasks, timeout=CONNECT, return_when=asyncio.FIRST_COMPLETED)
+        if not tasks[0].done():
+            raise asyncio.TimeoutError
+        tasks[0].result()
+    finally:
+        await end(tasks)
 
 
 async def end(tasks: Iterable[asyncio.Task[Any]]) -> None:
@@ -351,7 +394,10 @@ class Pull:
         self._inbox = ""
 
     async def messages(self, number: int, seconds: float = _PULL) -> AsyncIterator[Any]:
-        """Yield at most ``number`` messages that come within this time. Raises LookupError if there is no consumer."""
+        """Yield at most ``number`` messages that come within this time; 0: those that are there.
+
+        Raises LookupError if there is no consumer.
+        """
         import nats.errors
 
         if self._sub is None:
@@ -359,13 +405,13 @@ class Pull:
             self._sub = await self._nc.subscribe(
                 self._inbox, pending_msgs_limit=-1, pending_bytes_limit=512 * 1024 * 1024
             )
-        request = {"batch": number, "expires": int(seconds * _NS)}
+        request = {"batch": number, **({"expires": int(seconds * _NS)} if seconds else {"no_wait": True})}
         try:
             await self._nc.publish(self._subject, json.dumps(request).encode(), reply=self._inbox)
         except nats.errors.Error:
             await asyncio.sleep(0.5)
             return
-        end, reconnects = asyncio.get_running_loop().time() + seconds + 1.0, self._nc.stats["reconnects"]
+        end, reconnects = asyncio.get_running_loop().time() + (seconds or CONNECT) + 1.0, self._nc.stats["reconnects"]
         while number > 0:
             left = end - asyncio.get_running_loop().time()
             if left <= 0 or self._nc.stats["reconnects"] != reconnects:  # the server has forgotten the request

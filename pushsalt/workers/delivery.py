@@ -34,7 +34,7 @@ DELIVERIES: Final = 5
 #: Seconds until a refused shard is delivered again.
 LATER: Final = 1.0
 #: Kinds of jobs that may not run twice, and that targets do not keep.
-_ONCE: Final = frozenset({"raw"})
+_ONCE: Final = frozenset({"planned", "raw"})
 #: What to do about a target whose worker was lost.
 LOST_HINT: Final = "look at the log of the site's workers and at the target, then run it again"
 
@@ -84,6 +84,8 @@ class Shard:
         #: targets whose returns are stored, and the workers that have taken it, if it was delivered before
         self._stored: set[str] = set()
         self._takers: set[str] = set()
+        #: manager -> what it manages, of the managed resources among the targets
+        self._resources: dict[str, dict[str, Any]] = {}
         self._is_again = False
         self._looking = asyncio.Lock()
         self._looked = 0.0
@@ -101,7 +103,8 @@ class Shard:
             if age(head.jid) > nats.KEEP:
                 raise MessageError("its job is older than work is kept: it may be a replay")
             box = Box(description.key)
-            ids = messages.unpack_ids(box.open(head.box, head.purpose))
+            content = box.open(head.box, head.purpose)
+            ids, self._resources = messages.unpack_ids(content), messages.unpack_resources(content)
         except NewerError as exc:
             self._head = exc.head
             return await self._refuse(f"{exc}: upgrade the workers of the site {self._worker.site}")
@@ -140,11 +143,12 @@ class Shard:
         if todo and lost >= DELIVERIES:
             await self._give_up(box, todo, f"{lost} workers of the site {worker.site} were lost while they had it")
         elif todo and again and self._takers and description.kind in _ONCE:
-            await self._give_up(box, todo, "its worker was lost while it ran, and a command is not run twice")
+            await self._give_up(box, todo, "its worker was lost while it ran, and it is not run twice")
         elif todo:
             try:
                 async with worker.job(description) as job:
                     await worker.stop_step(job)
+                    await asyncio.to_thread(job.take_over, self._resources)
                     await self._run_targets(job, todo, again or description.resumes)
             except PushsaltError as exc:
                 return await self._refuse(f"the project cannot be used: {exc}")

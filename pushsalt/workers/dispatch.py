@@ -79,6 +79,8 @@ class Dispatcher:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._watch: Watch
         self._running: set[str] = set()
+        #: site -> what names its part of the plan that is run
+        self._plans: dict[str, dict[str, Any]] = {}
         self._stopped = 0
         self._is_open = self._is_here = False
         self._state: state.JobState | None = None
@@ -101,7 +103,7 @@ class Dispatcher:
             self._is_here = True
             return start
         key = before.key if before is not None else os.urandom(32)
-        site = partial(_site_or_none, project)
+        site = partial(site_or_none, project)
         self._ledger = Ledger(job.jid, key, partial(project.reporter.warning, None), site, self._party)
         if before is not None:
             self._first = before.first
@@ -119,7 +121,8 @@ class Dispatcher:
             await self._describe(sites)
         self._state = before
         if before is None and not self._within:
-            self._state = state.JobState(start, key, self._first)
+            name = state.controller_name(project.config.cache_dir)
+            self._state = state.JobState(start, key, self._first, controller=name)
             await state.save(self._connection, self._party, self._state, patience=_BEGIN)
         await self._connection.nc.subscribe(names.progress_subject(jid=job.jid), cb=self._progressed)
         if not self._within:
@@ -142,6 +145,14 @@ class Dispatcher:
         job = self._job
         project = await self._uploaded(sites)
         for site in sites:
+            plan = {}
+            if job.kept is not None:
+                from pushsalt.workers import plans
+
+                ids = [id for id in self._ids if self._sites[id] == site]
+                self._plans[site] = plan = await plans.store(
+                    self._connection, self._party, job.jid, site, job.kept, ids
+                )
             description = Description(
                 jid=job.jid,
                 kind=job.kind,
@@ -153,6 +164,8 @@ class Dispatcher:
                 key=self._ledger.box(site).key,
                 resumes=job.resumes,
                 runtime=parties.runtime_secret(self._party, site),
+                plan=plan,
+                records=job.record is not None,
             )
             data = messages.pack_description(description)
             self._jobs[site] = self._party.seal(site, data, f"job {job.jid}")
@@ -185,11 +198,18 @@ class Dispatcher:
             )
             with contextlib.suppress(PushsaltError, asyncio.TimeoutError):
                 await asyncio.wait_for(state.save(self._connection, self._party, ended), _STOPPING)
+                await asyncio.wait_for(self._remove_plans(), _STOPPING)
         self._is_open = False
         await nats.end(self._tasks)
         for future in self._returns.values():
             future.cancel()
         await self._connection.close()
+
+    async def _remove_plans(self) -> None:
+        for site, named in self._plans.items():
+            from pushsalt.workers import plans
+
+            await plans.remove(self._connection, self._job.jid, site, named)
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.create_task(work)
@@ -289,9 +309,13 @@ class Dispatcher:
     async def _hand_out(self, shard: Shard) -> None:
         """Store a shard: first among the returns, so that other controllers know of it, then in the site's queue."""
         jid, box = self._job.jid, self._ledger.box(shard.site)
-        data = messages.pack_ids(shard.ids)
-        handed = messages.sealed(Head("handed", jid, shard.site, shard.n, CONTROLLER_TOKEN), data, box)
-        head = Head("shard", jid, shard.site, shard.n, job=self._jobs[shard.site])
+        resources = _resources(self._project, shard.ids)
+        data = messages.pack_ids(shard.ids, resources)
+        handed = Head("handed", jid, shard.site, shard.n, CONTROLLER_TOKEN)
+        handed = messages.sealed(handed, data, box)
+        is_new = bool(resources) or self._job.kept is not None or self._job.record is not None
+        version = messages.VERSION if is_new else messages.OLDEST
+        head = Head("shard", jid, shard.site, shard.n, job=self._jobs[shard.site], version=version)
         head = messages.sealed(head, data, box)
         store, patience = self._connection.store, FULL
         try:
@@ -422,7 +446,14 @@ def site_of(project: Project, id: str) -> str:
     return names.check_site(target.site or names.DEFAULT_SITE)
 
 
-def _site_or_none(project: Project, id: str) -> str | None:
+def _resources(project: Project, ids: list[str]) -> dict[str, Any]:
+    """manager -> what it manages, of the managed resources among these targets: no worker may know them yet."""
+    managers = {target.manager for target in map(project.target, ids) if target.resource}
+    return {manager: project.managed.declared(manager) for manager in sorted(managers)}
+
+
+def site_or_none(project: Project, id: str) -> str | None:
+    """The site of a target, if it is known."""
     with contextlib.suppress(PushsaltError):
         return site_of(project, id)
     return None

@@ -10,14 +10,17 @@ from typing import Any, Final
 
 from pushsalt.events import Reporter
 from pushsalt.job import Job
-from pushsalt.model import Target, TargetReturn
+from pushsalt.model import TargetReturn
 from pushsalt.run.fanout import failure
-from pushsalt.run.project import Project
+from pushsalt.run.fromplan import Kept
+from pushsalt.run.recording import Recorder
 from pushsalt.run.runner import Runner
 from pushsalt.run.single import run
 from pushsalt.run.stopping import Stopping
+from pushsalt.workers import plans
 from pushsalt.workers.messages import Answer, Description
 from pushsalt.workers.parties import Box
+from pushsalt.workers.siteproject import SiteProject
 
 log = logging.getLogger(__name__)
 
@@ -32,51 +35,28 @@ Store = Callable[[Answer], Awaitable[None]]
 IsStored = Callable[[str], Awaitable[bool]]
 
 
-class Learnt:
-    """Collects the grains and pillar of targets that a project's jobs get, for the controllers."""
-
-    def __init__(self, project: Project) -> None:
-        self._found: dict[str, dict[str, Any]] = {}
-        remember_grains, is_kept = project.remember_grains, project.is_kept
-
-        def grains_came(target: Target, grains: dict[str, Any]) -> None:
-            self._found.setdefault(target.key, {})["grains"] = grains
-            remember_grains(target, grains)
-
-        def pillar_came(target: Target, pillar: dict[str, Any]) -> bool:
-            self._found.setdefault(target.key, {})["pillar"] = pillar
-            return is_kept(target, pillar)
-
-        project.remember_grains = grains_came  # type: ignore[method-assign]
-        project.is_kept = pillar_came  # type: ignore[method-assign]
-
-    def taken(self, key: str) -> dict[str, Any]:
-        """What came for a target since the last call."""
-        return self._found.pop(key, {})
-
-
 class Projects:
     """The projects that this worker has opened, for one job at a time each."""
 
-    def __init__(self, make: Callable[[dict[str, Any], Reporter], Awaitable[Project]]) -> None:
+    def __init__(self, make: Callable[[dict[str, Any], Reporter], Awaitable[SiteProject]]) -> None:
         """``make`` opens a project that a description names."""
         self._make = make
-        self._free: list[tuple[dict[str, Any], Project, Learnt]] = []
+        self._free: list[tuple[dict[str, Any], SiteProject]] = []
 
-    async def take(self, named: dict[str, Any], reporter: Reporter) -> tuple[Project, Learnt]:
+    async def take(self, named: dict[str, Any], reporter: Reporter) -> SiteProject:
         """A project that no other job uses. Raises PushsaltError."""
         for entry in self._free if "local" not in named else ():  # files of this machine may have changed
             if entry[0] == named:
                 self._free.remove(entry)
                 entry[1].reporter = reporter
-                return entry[1:]
+                return entry[1]
         project = await self._make(named, reporter)
         await asyncio.to_thread(lambda: project.inventory)
-        return project, Learnt(project)
+        return project
 
-    def give_back(self, named: dict[str, Any], project: Project, learnt: Learnt) -> None:
+    def give_back(self, named: dict[str, Any], project: SiteProject) -> None:
         """Keep a project for a later job."""
-        self._free.append((named, project, learnt))
+        self._free.append((named, project))
         while len(self._free) > (_PROJECTS if "local" not in named else 0):
             self._free.pop(0)[1].pool.close()
 
@@ -117,11 +97,18 @@ class JobHere:
     """A job, while this worker has shards of it. ``places`` limits the targets at a time, of all jobs."""
 
     def __init__(
-        self, description: Description, project: Project, learnt: Learnt, places: asyncio.Semaphore, width: int
+        self,
+        description: Description,
+        project: SiteProject,
+        places: asyncio.Semaphore,
+        width: int,
+        plan: Kept | None = None,
     ) -> None:
+        """``plan``: that which is run."""
+        self._plan = plan
+        self._recorder = Recorder() if description.records else None
         self.description = description
         self.project = project
-        self.learnt = learnt
         self.box = Box(description.key)
         self._places = places
         self._width = width
@@ -153,6 +140,8 @@ class JobHere:
                 jid=each.jid,
                 resumes=resumes or each.resumes,
                 survives=each.kind == "call",
+                record=self._recorder,
+                kept=self._plan,
             )
             runner = Runner(self.project, job, self._width, within=bool(self._runners))
             runner.stopping = self.stopping
@@ -166,6 +155,11 @@ class JobHere:
         runtime = await asyncio.to_thread(lambda: self.project.runtime)
         if self.description.runtime:
             runtime.use_secret(self.description.runtime)
+
+    def take_over(self, resources: dict[str, dict[str, Any]]) -> None:
+        """Store what the managers of targets manage: manager -> what the controller knows of it."""
+        for manager, entry in resources.items():
+            self.project.managed.take_over(manager, entry)
 
     async def run(self, id: str, store: Store, resumes: bool, is_stored: IsStored | None = None) -> None:
         """Run the job on a target; ``store`` is awaited with its only return.
@@ -207,11 +201,12 @@ class JobHere:
         """A return with what was learnt about its target."""
         redactor = self.project.redactor
         try:
-            learnt = self.learnt.taken(self.project.target(result.id).key)
+            learnt = self.project.learnt.taken(self.project.target(result.id).key)
         except Exception:
             learnt = {}
         secrets = redactor.secrets() if redactor and redactor.data(result.ret) != result.ret else []
-        return Answer(result, learnt.get("grains"), learnt.get("pillar"), secrets)
+        plan = plans.recorded(self._recorder, result.id) if self._recorder is not None else None
+        return Answer(result, secrets=secrets, plan=plan, **learnt)
 
     def stop(self, at_once: bool) -> None:
         """Take a step of stopping: see ``pushsalt.run.stopping``."""

@@ -9,8 +9,12 @@ the site can open:
     site     the site, n: the number of the shard in the job, worker: the id of the worker
     box      the sealed rest (bytes), a map of its own: see the functions below
 
-A program reads messages of all versions from ``OLDEST`` to ``VERSION``. Of a newer one it reads ``v``, ``k``, ``jid``,
-``site``, ``n`` and ``worker`` only, which stay as they are in all versions, to say that it cannot be used.
+A program reads messages of all versions from ``OLDEST`` to ``VERSION``. A message has the oldest version whose programs
+can do what it says; a worker answers with the version of its shard. Of a newer one a program reads ``v``, ``k``,
+``jid``, ``site``, ``n`` and ``worker`` only, which stay as they are in all versions, to say that it cannot be used.
+
+    2        shards of a plan file, and of one that is made; shards with managed resources
+    1        all others. Programs that know only these ignore mine values and resources in returns
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ from thin import wire
 if TYPE_CHECKING:
     from pushsalt.workers.parties import Box
 
-VERSION: Final = 1
+VERSION: Final = 2
 OLDEST: Final = 1
 
 #: Most bytes of a message: less than the limit of a server with its defaults (1 MiB).
@@ -56,7 +60,7 @@ _UNWEIGHED: Final = 512 * 1024
 KINDS: Final = frozenset({"shard", "handed", "taken", "return", "done", "refused", "aside", "progress", "stop"})
 _SHAPES: Final = frozenset({"states", "plan", "value", "errors", "error"})
 #: Kinds of jobs that workers run.
-JOB_KINDS: Final = frozenset({"apply", "call", "grains", "raw"})
+JOB_KINDS: Final = frozenset({"apply", "call", "grains", "planned", "raw"})
 
 
 class MessageError(ValueError):
@@ -81,7 +85,7 @@ class Head:
     n: int = 0
     worker: str = ""
     box: bytes = b""
-    version: int = VERSION
+    version: int = OLDEST
     #: the job's description for the site, sealed: in shards only
     job: bytes = b""
     #: of a refusal: the reason
@@ -208,6 +212,9 @@ class Description:
     resumes: bool = False
     #: the secret of the keys of targets, which the workers of a site share: each finds the runs that another one began
     runtime: bytes = field(default=b"", repr=False)
+    #: what names the plan that is run (``plans.store``), and whether the content of a plan file is recorded
+    plan: dict[str, Any] = field(default_factory=dict)
+    records: bool = False
 
     def job_options(self) -> JobOptions:
         """The options of the job."""
@@ -246,16 +253,31 @@ def unpack_description(data: bytes) -> Description:
             raise MessageError(f"`{name}` of the job is no {kind.__name__}")
     if found["kind"] not in JOB_KINDS:
         raise MessageError(f"workers do not run jobs of the kind {found['kind'][:40]!r}")
-    runtime = found.get("runtime", b"")
-    return Description(**{name: found[name] for name in kinds}, runtime=runtime if isinstance(runtime, bytes) else b"")
+    more = {"runtime": found.get("runtime", b""), "plan": found.get("plan", {}), "records": found.get("records", False)}
+    later: dict[str, type] = {"runtime": bytes, "plan": dict, "records": bool}
+    return Description(
+        **{name: found[name] for name in kinds},
+        **{name: value for name, value in more.items() if isinstance(value, later[name])},
+    )
 
 
 # what the boxes contain -----------------------------------------------------------------------------------------------
 
 
-def pack_ids(ids: list[str]) -> bytes:
-    """The box of a shard, and of its copy among the returns (``handed``): the targets."""
-    return _pack({"ids": ids})
+def pack_ids(ids: list[str], resources: Mapping[str, Any] | None = None) -> bytes:
+    """The box of a shard, and of its copy among the returns (``handed``): the targets.
+
+    ``resources``: manager -> what it manages, of the managed resources among them (``Resources.declared``).
+    """
+    return _pack({"ids": ids, **({"resources": dict(resources)} if resources else {})})
+
+
+def unpack_resources(data: bytes) -> dict[str, dict[str, Any]]:
+    """manager -> what it manages, of the managed resources in a shard. Raises MessageError."""
+    found = _open(data).get("resources", {})
+    if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
+        raise MessageError("the resources of the shard are not as expected")
+    return found
 
 
 def unpack_ids(data: bytes) -> list[str]:
@@ -268,13 +290,21 @@ def unpack_ids(data: bytes) -> list[str]:
 
 @dataclass(frozen=True)
 class Answer:
-    """A return, with what the worker has learnt about the target: for the caches of controllers."""
+    """A return, with what the worker has learnt about the target: for the caches of controllers.
+
+    ``mine``: the changes of its mine values in their order: values, names of removed ones, and whether all others are
+    removed. ``resources``: what a discovery has found (``found``, ``failed``, ``declared``, as ``Resources.register``).
+    ``plan``: what was recorded for a plan file (``plans.recorded``).
+    """
 
     result: TargetReturn
     grains: dict[str, Any] | None = None
     pillar: dict[str, Any] | None = None
     #: secrets that the return contains
     secrets: list[str] = field(default_factory=list, repr=False)
+    mine: list[Any] | None = None
+    resources: dict[str, Any] | None = None
+    plan: dict[str, Any] | None = None
 
 
 def pack_answer(answer: Answer) -> bytes:
@@ -287,7 +317,7 @@ def pack_answer(answer: Answer) -> bytes:
     message |= {"retcode": result.retcode, "changes": result.changes}
     if result.shape == "errors":
         message["explained"] = [text.explanation if isinstance(text, Explained) else "" for text in result.ret]
-    for name in ("grains", "pillar", "secrets"):
+    for name in ("grains", "pillar", "secrets", "mine", "resources", "plan"):
         value = getattr(answer, name)
         if value:
             message[name] = value
@@ -324,9 +354,19 @@ def unpack_answer(data: bytes) -> Answer:
     result.warnings = [str(text) for text in result.warnings]
     result.events = [each for each in result.events if isinstance(each, dict) and isinstance(each.get("tag"), str)]
     result.phases = {str(name): float(took) for name, took in result.phases.items() if isinstance(took, int | float)}
-    more = {name: found[name] for name in ("grains", "pillar") if isinstance(found.get(name), dict)}
+    parts = ("grains", "pillar", "resources", "plan")
+    more = {name: found[name] for name in parts if isinstance(found.get(name), dict)}
+    mine = found.get("mine")
+    if isinstance(mine, list):
+        more["mine"] = [each for each in mine if _is_change(each)]
     secrets = found.get("secrets")
     return Answer(result, **more, secrets=[str(each) for each in secrets] if isinstance(secrets, list) else [])
+
+
+def _is_change(entry: Any) -> bool:
+    """Whether an entry of ``Answer.mine`` is one."""
+    kinds = (dict, list, bool)
+    return isinstance(entry, list) and len(entry) == 3 and all(map(isinstance, entry, kinds))
 
 
 def _is_error(ret: Any) -> bool:

@@ -8,6 +8,9 @@
     KV pushsalt-stopped     JID.SITE    jobs that were stopped: no shard of them begins
     KV pushsalt-workers     SITE.WORKER presence of workers; entries end by themselves. SITE.controller has no content:
                                         by it controllers try whether the server stores something
+    pushsalt.events.log, .part.NAME.N   events, and parts of large ones (``eventstream.py``); for controllers only
+    KV pushsalt-events      KEY         cursors, and the state of ``react`` and ``watch``; for controllers only
+    KV pushsalt-locks       NAME        which process reacts; entries end by themselves; for controllers only
     KV pushsalt-SITE                    the project, for the workers of one site (``objects.py``)
 
 Controllers may use everything below ``pushsalt.`` and the JetStream API. ``worker_publishes`` and
@@ -16,6 +19,7 @@ Controllers may use everything below ``pushsalt.`` and the JetStream API. ``work
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Any, Final
 
@@ -28,9 +32,18 @@ RETURNS: Final = "pushsalt.returns.*.*.*"
 #: the durable consumer of a site's work queue, which its workers share
 CONSUMER: Final = "workers"
 
+EVENTS_STREAM: Final = "PUSHSALT_EVENTS"
+EVENTS_LOG: Final = "pushsalt.events.log"
+EVENTS: Final = (EVENTS_LOG, "pushsalt.events.part.*.*")
+EVENTS_BUCKET: Final = "pushsalt-events"
+LOCKS_BUCKET: Final = "pushsalt-locks"
+
 JOBS_BUCKET: Final = "pushsalt-jobs"
 STOPPED_BUCKET: Final = "pushsalt-stopped"
 WORKERS_BUCKET: Final = "pushsalt-workers"
+
+#: seconds of a generation of keys in the bucket of a site's project
+GENERATION: Final = 30 * 86400
 
 #: header by which the server drops a message that it has stored already
 MESSAGE_ID: Final = "Nats-Msg-Id"
@@ -84,6 +97,16 @@ def progress_subject(site: str = "*", jid: str = "*") -> str:
 def control_subject(jid: str = "*") -> str:
     """The subject of a controller's orders for a running job."""
     return f"pushsalt.control.{jid}"
+
+
+def event_part_subject(name: str, n: int) -> str:
+    """The subject of a part of an event that is larger than a message."""
+    return f"pushsalt.events.part.{name}.{n}"
+
+
+def cursor_key(name: str) -> str:
+    """The key of a consumer's cursor in the bucket of events. Names of consumers are any texts."""
+    return f"cursor.{hashlib.sha256(name.encode('utf-8', 'surrogateescape')).hexdigest()[:32]}"
 
 
 def presence_key(site: str, worker: str) -> str:

@@ -45,7 +45,6 @@ _PIECE: Final = 480 * 1024
 _MANIFEST: Final = 512 * 1024 * 1024
 #: Messages under way at a time.
 _WIDTH: Final = 64
-_GENERATION: Final = 30 * 86400
 #: Seconds without an answer of the server after which a request is given up.
 _PATIENCE: Final = 30.0
 _PAGE: Final = 100_000
@@ -106,7 +105,7 @@ class _Upload:
         self._keys = keys
         self._recipient = keys.peer(site).seal
         self._secret = keys.private.derived(f"names of pieces\0{site}\0{self._recipient}")
-        self._generation = int(time.time() // _GENERATION)
+        self._generation = int(time.time() // names.GENERATION)
         self._there: set[str] = set()
 
     async def run(self) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from pushsalt.errors import PushsaltError, UsageError
 
 if TYPE_CHECKING:
+    from pushsalt.config import Config
     from pushsalt.run.project import Project
 
 #: The name of the controllers of a project as a receiver.
@@ -94,9 +95,14 @@ def _derived(purpose: str) -> bytes:
 
 def controllers(project: Project, url: str) -> Party:
     """The keys of the project's controllers. Raises UsageError without them, unless the server is on this machine."""
+    return controllers_of(project.config, url)
+
+
+def controllers_of(config: Config, url: str) -> Party:
+    """``controllers`` of the project with this configuration."""
     from pushsalt.workers import seal
 
-    folder = keys_folder(project)
+    folder = keys_folder_of(config)
     if folder is None and is_here(url):
         return Plain()
     return seal.controller_keys(folder)
@@ -118,9 +124,21 @@ def runtime_secret(party: Party, site: str) -> bytes:
         return b""
 
 
+def events_secret(party: Party) -> bytes:
+    """The key with which controllers seal events. Raises UsageError without keys, if the user's key cannot be used."""
+    from pushsalt.workers.seal import Keys
+
+    return party.private.derived("events") if isinstance(party, Keys) else _derived("events")
+
+
 def keys_folder(project: Project) -> Path | None:
     """The folder of the project with the keys of its controllers, if there is one."""
-    folder = project.config.project
+    return keys_folder_of(project.config)
+
+
+def keys_folder_of(config: Config) -> Path | None:
+    """``keys_folder`` of the project with this configuration."""
+    folder = config.project
     return folder / "workers" if folder is not None and (folder / "workers" / "private").is_dir() else None
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pushsalt.run.runner import Runner
 
 #: Kinds of jobs that workers run.
-HANDED_OUT: Final = frozenset({"apply", "call", "grains", "raw"})
+HANDED_OUT: Final = frozenset({"apply", "call", "grains", "planned", "raw"})
 
 
 class Place(Protocol):
@@ -81,6 +81,6 @@ async def run_in(project: Project, settings: Settings, runner: Runner, id: str) 
 def url_of(project: Project, job: Job) -> str:
     """The URL of the NATS server whose workers run this job; empty if this process runs it."""
     url = str(project.config.opts.get("workers") or "")
-    if not url or job.kind not in HANDED_OUT or job.record is not None or job.options.detach:
+    if not url or job.kind not in HANDED_OUT or job.options.detach:
         return ""
     return url

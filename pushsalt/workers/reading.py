@@ -1,4 +1,4 @@
-"""Reads the stream of returns: of one job, or of one site's part of it."""
+"""Reads the stream of returns, of one job or of one site's part of it, and other streams."""
 
 from __future__ import annotations
 
@@ -24,8 +24,16 @@ _IDLE: Final = 120.0
 class Reader:
     """The messages of a subject in their order, each once, from a number on, also if the server was away."""
 
-    def __init__(self, connection: Connection, subject: str, start: int, owner: str = "c") -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        subject: str,
+        start: int,
+        owner: str = "c",
+        stream: str = names.RETURNS_STREAM,
+    ) -> None:
         """``start``: the number of the first message. ``owner``: the beginning of the consumer's name."""
+        self._stream = stream
         self._connection = connection
         self._subject = subject
         self._owner = owner
@@ -33,6 +41,8 @@ class Reader:
         self.seen = start - 1
         self._consumer = ""
         self._pull: Pull | None = None
+        #: the time at which the last message that was read was stored, in seconds since the epoch
+        self.time = 0.0
         #: number of messages that were there when the consumer was created
         self.there = 0
 
@@ -51,12 +61,15 @@ class Reader:
             inactive_threshold=_IDLE,
         )
         with nats.explained("the returns cannot be read"):
-            info = await self._connection.js.add_consumer(names.RETURNS_STREAM, config)
+            info = await self._connection.js.add_consumer(self._stream, config)
         self.there = int(info.num_pending or 0)
-        self._pull = Pull(self._connection, names.RETURNS_STREAM, self._consumer)
+        self._pull = Pull(self._connection, self._stream, self._consumer)
 
     async def some(self, number: int = _BATCH, seconds: float = 10.0) -> AsyncIterator[tuple[str, bytes]]:
-        """Yield (subject, data) of messages that come within this time. Raises ServerError."""
+        """Yield (subject, data) of messages that come within this time; 0: of those that are there.
+
+        Raises ServerError.
+        """
         if self._pull is None:
             await self.open()
         assert self._pull is not None
@@ -64,7 +77,7 @@ class Reader:
             async for message in self._pull.messages(number, seconds):
                 seq = int(message.metadata.sequence.stream)
                 if seq > self.seen:
-                    self.seen = seq
+                    self.seen, self.time = seq, message.metadata.timestamp.timestamp()
                     yield message.subject, message.data
         except LookupError:
             await asyncio.sleep(0.5)
@@ -79,16 +92,14 @@ class Reader:
             await self._pull.close()
             self._pull = None
             with contextlib.suppress(Exception):
-                await asyncio.wait_for(
-                    self._connection.js.delete_consumer(names.RETURNS_STREAM, self._consumer), timeout=2.0
-                )
+                await asyncio.wait_for(self._connection.js.delete_consumer(self._stream, self._consumer), timeout=2.0)
 
 
 async def read_all(
-    connection: Connection, subject: str, owner: str = "c", start: int = 1
+    connection: Connection, subject: str, owner: str = "c", start: int = 1, stream: str = names.RETURNS_STREAM
 ) -> AsyncIterator[tuple[str, bytes]]:
     """Yield (subject, data) of all messages of a subject that are stored now. Raises ServerError."""
-    reader = Reader(connection, subject, start, owner)
+    reader = Reader(connection, subject, start, owner, stream)
     await reader.open()
     try:
         left = reader.there

@@ -24,17 +24,17 @@ from pushsalt.errors import PushsaltError
 from pushsalt.job import DEFAULT_CONCURRENCY
 from pushsalt.redact import Redactor
 from pushsalt.workers import connection as nats
-from pushsalt.workers import local, messages, names, parties
+from pushsalt.workers import local, messages, names, parties, plans
 from pushsalt.workers.connection import Connection, Pull
 from pushsalt.workers.delivery import LATER, GivenBackError, Shard
 from pushsalt.workers.jobhere import JobHere, Progress, Projects
 from pushsalt.workers.messages import Head, MessageError
 from pushsalt.workers.parties import Box
 from pushsalt.workers.seal import Keys
+from pushsalt.workers.siteproject import SiteProject
 
 if TYPE_CHECKING:
     from pushsalt.events import Reporter
-    from pushsalt.run.project import Project
 
 log = logging.getLogger(__name__)
 
@@ -239,18 +239,16 @@ class Worker:
 
     # jobs -------------------------------------------------------------------------------------------------------------
 
-    async def _project(self, named: dict[str, Any], reporter: Reporter) -> Project:
+    async def _project(self, named: dict[str, Any], reporter: Reporter) -> SiteProject:
         """The project that a description names. Raises PushsaltError."""
-        from pushsalt.run.project import Project
-
         if not isinstance(self.party, Keys):
             settings = local.settings_of(named.get("local"), self._cache_dir / "caches")
-            return await asyncio.to_thread(Project.open, settings, reporter)
+            return await asyncio.to_thread(SiteProject.of, settings, reporter)
         from pushsalt.workers import objects
 
         path = await objects.materialize(self.connection.nc, named, self._cache_dir / "projects", self.party)
         settings = objects.settings_of(path, self._cache_dir / "caches")
-        project = await asyncio.to_thread(Project.open, settings, reporter)
+        project = await asyncio.to_thread(SiteProject.of, settings, reporter)
         objects.furnish(project, self._folder)
         return project
 
@@ -289,9 +287,12 @@ class Worker:
                 loop.call_later(_TELL, send)
             told.append(event)
 
-        project, learnt = await self._projects.take(description.project, Progress(tell))
+        project = await self._projects.take(description.project, Progress(tell))
         redactor = project.redactor
-        job = JobHere(description, project, learnt, self._places, self._width)
+        plan = None
+        if description.kind == "planned":
+            plan = await plans.fetch(self.connection, self.party, jid, self.site, description.plan, project)
+        job = JobHere(description, project, self._places, self._width, plan)
         await job.prepare()
         return job
 
@@ -308,7 +309,7 @@ class Worker:
 
     async def _closed(self, job: JobHere) -> None:
         await job.close()
-        self._projects.give_back(job.description.project, job.project, job.learnt)
+        self._projects.give_back(job.description.project, job.project)
 
 
 def _is_ready(task: asyncio.Task[JobHere]) -> bool:

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
+import secrets
 import time
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
+from pushsalt.cache.store import private_dir, write_aside
+from pushsalt.errors import CommandError
 from pushsalt.jobs.model import JobStart
 from pushsalt.workers import messages, names
 from pushsalt.workers.messages import MessageError
 from pushsalt.workers.parties import CONTROLLER
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pushsalt.workers.connection import Connection
     from pushsalt.workers.parties import Party
 
+#: The version of the state of a job.
+_VERSION: Final = 1
 #: Most bytes of a worker's entry, most entries of a site that are read, and the number that are asked for at a time.
 _ENTRY: Final = 1000
 _ENTRIES: Final = 1000
@@ -34,14 +42,38 @@ class JobState:
     end: float = 0.0
     exit_code: int = 0
     state: str = "running"
+    #: the name of the controller that has begun it
+    controller: str = ""
+
+
+def controller_name(cache_dir: Path) -> str:
+    """The name of the controller with these caches, which is made on first use. Raises CommandError."""
+    path = cache_dir / "workers" / "controller"
+    try:
+        name = path.read_text("ascii").strip() if path.is_file() else ""
+        if path.is_file() and not names.is_name(name):
+            path.unlink()
+        if not names.is_name(name):
+            name = secrets.token_hex(6)
+            private_dir(path.parent)
+            aside = write_aside(path, f"{name}\n".encode())
+            try:
+                os.link(aside, path)
+            finally:
+                aside.unlink(missing_ok=True)
+    except FileExistsError:  # another command was faster
+        return controller_name(cache_dir)
+    except (OSError, ValueError) as exc:
+        raise CommandError(f"{path}: {getattr(exc, 'strerror', None) or exc}", "check the cache folder") from None
+    return name
 
 
 async def save(connection: Connection, party: Party, job: JobState, patience: float = math.inf) -> None:
     """Store the state of a job. Raises FullError after so many seconds in which the store was full."""
     start = {each.name: getattr(job.start, each.name) for each in fields(JobStart)}
     start["ids"] = list(job.start.ids)
-    more = {name: getattr(job, name) for name in ("key", "first", "end", "exit_code", "state")}
-    data = messages.pack_data({"v": messages.VERSION, "start": start, **more})
+    more = {name: getattr(job, name) for name in ("key", "first", "end", "exit_code", "state", "controller")}
+    data = messages.pack_data({"v": _VERSION, "start": start, **more})
     sealed = party.seal(CONTROLLER, data, f"state {job.start.jid}")
     await connection.put(names.JOBS_BUCKET, job.start.jid, sealed, patience)
 
@@ -52,10 +84,11 @@ async def load(connection: Connection, party: Party, jid: str) -> JobState | Non
     if stored is None:
         return None
     found = messages.unpack_data(party.open(CONTROLLER, stored, f"state {jid}"))
-    if found.get("v") not in range(messages.OLDEST, messages.VERSION + 1):
+    if found.get("v") != _VERSION:
         raise MessageError(f"the state of the job {jid} has the unknown version {found.get('v')!r}")
     start = JobStart(**{each.name: found["start"][each.name] for each in fields(JobStart)})
-    return JobState(start, **{name: found[name] for name in ("key", "first", "end", "exit_code", "state")})
+    more = {name: found[name] for name in ("key", "first", "end", "exit_code", "state")}
+    return JobState(start, **more, controller=str(found.get("controller") or ""))
 
 
 async def workers(connection: Connection) -> dict[str, list[dict[str, Any]]]:

@@ -42,6 +42,41 @@ def connect_options(url: str, folder: Path | None) -> dict[str, Any]:
     return options
 
 
+#: OpenSSL's codes for certificates that are not valid yet, that have expired, and that have another name or address.
+_EARLY, _EXPIRED, _OTHER = 9, 10, (62, 64)
+
+
+def is_final(exc: Exception) -> bool:
+    """Whether it is the same if the server is asked again."""
+    return isinstance(exc, ssl.SSLCertVerificationError) or type(exc).__name__ == "NoTLSError"
+
+
+def trouble(exc: Exception) -> tuple[str, str]:
+    """Why a server cannot be used, and what to do."""
+    if isinstance(exc, ssl.SSLCertVerificationError):
+        if exc.verify_code == _EXPIRED:
+            return "its certificate has expired", "renew the certificate of the server, and restart it"
+        if exc.verify_code == _EARLY:
+            return "its certificate is not valid yet", "compare the clocks of both machines"
+        if exc.verify_code in _OTHER:
+            hint = "name the server as its certificate does, or give it one with this name"
+            return f"its certificate is for another name: {exc.verify_message}", hint
+        hint = (
+            "put the certificate of its authority into workers/ca.pem, and into ca.pem in the folder of a worker's keys"
+        )
+        return f"its certificate is not trusted: {exc.verify_message}", hint
+    if isinstance(exc, ssl.SSLError):
+        return f"TLS fails: {exc.reason or exc}", "does the server at this port speak TLS? see its log"
+    if type(exc).__name__ == "NoTLSError":  # of a module that needs nats-py
+        return str(exc), "give it a certificate (`tls` in its configuration): without TLS nothing is sent to it"
+    if "authorization" in str(exc).lower() or "expired" in str(exc).lower():
+        hint = (
+            "were the keys renewed or revoked (`pushsalt worker init --renew`)? use those of the server's configuration"
+        )
+        return f"it refuses the credentials: {exc}", hint
+    return str(exc) or "no answer", "check `workers` of the configuration, and whether the server runs"
+
+
 def domain_of(url: str) -> str:
     """The domain of JetStream that a URL names (``nats://HOST?domain=NAME``); empty if none. Raises UsageError."""
     found = {_domain(_checked(each.strip())) for each in url.split(",") if each.strip()}

@@ -62,7 +62,7 @@ class NatsServer:
         with (self.folder / "log").open("ab") as log:
             argv = [found, "-a", "127.0.0.1", "-p", str(self.port), *store, *self.words]
             self.process = subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True)
-        wait_until(self._answers)
+        wait_until(self._answers, 120)
         return self
 
     def _answers(self) -> bool:

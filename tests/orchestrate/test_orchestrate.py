@@ -141,3 +141,117 @@ def test_people_see_each_step(project):
     project.write("salt/orch.sls", "ask:\n  salt.function:\n    - name: test.echo\n    - tgt: web1\n    - arg: [hi]\n")
     done = project.run("orchestrate", "orch")
     assert done.code == 0 and "_master" in done.out and "ask" in done.out and "web1: hi" in done.out
+
+
+def test_only_events_since_the_begin_of_a_wait_count(project):
+    """As in Salt; a parallel one begins before the steps after it."""
+    wait = "{id}:\n  salt.wait_for_event:\n    - name: app/*\n    - id_list: [{ids}]\n    - timeout: {timeout}\n"
+    send = "{id}:\n  salt.runner:\n    - name: event.send\n    - tag: app/x\n    - data: {{id: web1}}\n"
+    text = (
+        send.format(id="early")
+        + wait.format(id="missed", ids="web1", timeout=1)
+        + wait.format(id="none", ids="", timeout=1)
+        + wait.format(id="seen", ids="web1", timeout=60)
+        + "    - parallel: True\n"
+        + send.format(id="late")
+        + wait.format(id="wrong", ids="web1", timeout="soon")
+    )
+    project.write("salt/orch.sls", text)
+    done = project.run("orchestrate", "orch", "--out", "json")
+    found = steps(done)
+    assert found["missed"]["result"] is found["none"]["result"] is False
+    assert found["missed"]["comment"] == found["none"]["comment"] == "Timeout value reached."
+    assert found["seen"]["result"] is True and found["seen"]["changes"] == {"minions_seen": ["web1"]}
+    assert found["wrong"]["comment"] == "timeout: 'soon' is not a number of seconds" and done.code == 2
+
+
+def test_states_know_the_orchestration(project):
+    """``__orchestration_jid__`` is its JID, and not defined for states of targets; unknown arguments do no harm."""
+    own = (
+        "def told(name):\n    jid = globals().get('__orchestration_jid__', 'none')\n"
+        "    return {'name': name, 'changes': {}, 'result': True, 'comment': str(jid)}\n"
+    )
+    orch = "here:\n  own.told: []\nthere:\n  salt.state:\n    - tgt: web1\n    - sls: told\n    - some_argument: 1\n"
+    project.files({"salt/_states/own.py": own, "salt/orch.sls": orch, "salt/told.sls": "there:\n  own.told: []\n"})
+    done = project.run("orchestrate", "orch", "--out", "json")
+    assert done.code == 0, done.out
+    found = steps(done)
+    jobs = json.loads(project.run("jobs", "list", "--out", "json").out)
+    [job] = [one["jid"] for one in jobs if one["fun"].startswith("runner.")]
+    assert found["here"]["comment"] == job
+    shown = project.run("jobs", "show", found["there"]["__jid__"], "--out", "json").data
+    [ret] = shown["Result"]["web1"]["return"].values()
+    assert ret["comment"] == "none"
+
+
+def test_a_wrong_inventory_is_an_error_of_the_command(project):
+    project.write("inventory.yaml", "hosts: [web1\n")
+    done = project.run("orchestrate", "orch", "--out", "json")
+    assert done.code == 1 and done.out == "" and "inventory.yaml" in done.err
+
+
+RUNNERS = """
+def boom():
+    raise ValueError("no luck")
+
+def said():
+    return {"success": False}
+
+def code():
+    __context__["retcode"] = 3
+    return "ended with 3"
+
+def states(result):
+    return {"data": {"here": {"a": {"result": result}}}}
+
+def good(a=1):
+    return a
+"""
+
+#: id of a step -> its runner, and its other arguments
+CALLS = {
+    "boom": ("own.boom", {}),
+    "said": ("own.said", {}),
+    "code": ("own.code", {}),
+    "states": ("own.states", {"result": True}),
+    "bad states": ("own.states", {"result": False}),
+    "wrong argument": ("own.good", {"b": 2}),
+    "inner": ("state.orchestrate", {"mods": "inner"}),
+    "inner without": ("state.orchestrate", {"mods": "inner", "exclude": [{"id": "bad"}]}),
+    "not there": ("state.orchestrate", {"mods": "nowhere"}),
+}
+
+
+def test_success_of_runners_is_that_of_salt(project):
+    """By the states in ``data`` of the return, or ``__context__['retcode']``; an exception is the return."""
+    steps_of = {
+        id: {"salt.runner": [{"name": name}, *({key: value} for key, value in more.items())]}
+        for id, (name, more) in CALLS.items()
+    }
+    parallel = {"a": [{"name": "own.good"}], "b": [{"name": "state.orchestrate"}, {"kwarg": {"mods": "inner"}}]}
+    steps_of["mixed"] = {"salt.parallel_runners": [{"runners": parallel}, {"other": 1}]}
+    inner = "bad: {test.fail_without_changes: []}\ngood: {test.nop: []}\n"
+    files = {"salt/orch.sls": json.dumps(steps_of), "salt/inner.sls": inner, "salt/_runners/own.py": RUNNERS}
+    project.files(files)
+    done = project.run("orchestrate", "orch", "--out", "json")
+    found = steps(done)
+    good = {id for id, ret in found.items() if ret["result"] is True}
+    assert done.code == 2 and good == {"said", "states", "inner without"}
+    assert found["boom"]["comment"] == "Runner function 'own.boom' failed."
+    said = found["boom"]["changes"]["return"]
+    assert said.startswith("Exception occurred in runner own.boom: ValueError: no luck")
+    assert found["wrong argument"]["comment"] == "The following keyword arguments are not valid: b=2"
+    assert found["inner"]["comment"] == "Runner function 'state.orchestrate' failed."
+    assert found["mixed"]["comment"] == "Runner b failed."
+    assert project.run("runner", "state.orchestrate", "inner").code == 2
+
+
+def test_batches_are_those_of_salt(project):
+    """A job in batches is for all targets, whatever ``subset`` says, and has no exit codes of functions."""
+    text = "{id}:\n  salt.function:\n    - name: cmd.run\n    - tgt: '*'\n    - arg: ['exit 3']\n    - {more}\n"
+    plain = text.format(id="plain", more="subset: 1")
+    batch = text.format(id="batch", more="batch: 1") + "    - subset: 1\n"
+    project.write("salt/orch.sls", plain + batch)
+    found = steps(project.run("orchestrate", "orch", "--out", "json"))
+    assert found["plain"]["result"] is False and len(found["plain"]["changes"]["ret"]) == 1
+    assert found["batch"]["result"] is True and len(found["batch"]["changes"]["ret"]) == 2

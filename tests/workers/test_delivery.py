@@ -25,7 +25,7 @@ def described(jid: str, resumes: bool = False) -> Description:
 
 
 def job_here(jid: str) -> JobHere:
-    return JobHere(described(jid), None, None, asyncio.Semaphore(1), 1)  # type: ignore[arg-type]
+    return JobHere(described(jid), None, asyncio.Semaphore(1), 1)  # type: ignore[arg-type]
 
 
 class Bed:

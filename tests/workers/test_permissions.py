@@ -133,6 +133,13 @@ async def test_a_worker_cannot_take_work_of_another_site(clients):
         f"$JS.API.CONSUMER.DELETE.{names.work_stream('b')}.{names.CONSUMER}",
         f"$JS.API.CONSUMER.NAMES.{names.RETURNS_STREAM}",
         f"$JS.ACK.{names.work_stream('a')}.{names.CONSUMER}.1.1.1.1.0",
+        names.EVENTS_LOG,
+        names.event_part_subject("x", 0),
+        f"$KV.{names.EVENTS_BUCKET}.cursor.x",
+        f"$KV.{names.LOCKS_BUCKET}.react",
+        f"$JS.API.DIRECT.GET.{names.EVENTS_STREAM}.{names.EVENTS_LOG}",
+        f"$JS.API.CONSUMER.CREATE.{names.EVENTS_STREAM}.x.{names.EVENTS_LOG}",
+        f"$JS.API.CONSUMER.DURABLE.CREATE.{names.RETURNS_STREAM}.follow-x",
         "$JS.API.STREAM.CREATE.MINE",
         "$SYS.REQ.SERVER.PING",
     ],
@@ -144,7 +151,17 @@ async def test_a_worker_cannot_publish_there(clients, subject):
 
 @pytest.mark.parametrize(
     "subject",
-    [">", "pushsalt.>", "pushsalt.work.a", "pushsalt.returns.>", "_INBOX.>", "_INBOX_pushsalt_a.>", "$KV.>", "$JS.>"],
+    [
+        ">",
+        "pushsalt.>",
+        "pushsalt.events.>",
+        "pushsalt.work.a",
+        "pushsalt.returns.>",
+        "_INBOX.>",
+        "_INBOX_pushsalt_a.>",
+        "$KV.>",
+        "$JS.>",
+    ],
 )
 async def test_a_worker_cannot_listen_there(clients, subject):
     _, worker = clients

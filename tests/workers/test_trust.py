@@ -113,3 +113,23 @@ async def test_servers_that_a_server_announces_are_not_used():
     await found.close()
     server.close()
     assert others == [f"127.0.0.1:{port}"]
+
+
+async def test_nothing_is_sent_to_a_server_that_says_it_has_no_tls(monkeypatch):
+    """Whoever is on the way can take `tls_required` out of its first message."""
+    monkeypatch.setattr(connection, "CONNECT", 60.0)  # it is not asked again, so this does not pass
+    received: list[bytes] = []
+
+    async def serve(reader, writer):
+        writer.write(b'INFO {"server_id":"x","version":"2.10.0","max_payload":1048576,"headers":true}\r\n')
+        received.append(await reader.read(1000))
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    with pytest.raises(connection.ServerError, match="the server has no TLS") as caught:
+        await connection.connect(f"tls://127.0.0.1:{port}")
+    assert "certificate" in caught.value.hint
+    server.close()
+    await server.wait_closed()
+    assert set(received) == {b""}

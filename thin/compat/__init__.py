@@ -58,8 +58,8 @@ class Finder(object):
             if kind not in ("modules", "states") or not rest or self.loaders is None:
                 return None
             loader = getattr(self.loaders, kind)
-            found = loader._file(rest)
-            return found and _spec(name, ShippedFile(found, loader), False)
+            file = loader._file(rest)
+            return file and _spec(name, ShippedFile(file, loader), False)
         package = name in ("salt.modules", "salt.states") or bool(runtime.names(PREFIX + name))
         return _spec(name, CompatFile(code), package)
 
@@ -68,8 +68,8 @@ def _is_real():
     """Whether Salt is installed for this Python."""
     from importlib.machinery import PathFinder
 
-    found = PathFinder.find_spec("salt")
-    return found is not None and found.loader is not None and found.has_location
+    spec = PathFinder.find_spec("salt")
+    return spec is not None and spec.loader is not None and spec.has_location
 
 
 def _spec(name, loader, package):

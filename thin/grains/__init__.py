@@ -97,15 +97,15 @@ def _file(opts, parse_yaml):
     from thin.grains import static
 
     try:
-        found = static.parse(text)
+        data = static.parse(text)
     except ValueError as exc:
-        found = parse_yaml(text) if parse_yaml else None
-        if not isinstance(found, dict):
+        data = parse_yaml(text) if parse_yaml else None
+        if not isinstance(data, dict):
             import logging
 
             logging.getLogger(__name__).warning("%s is left out: %s", path, exc)
             return {}
-    return found
+    return data
 
 
 def _update(ret, static, deep):

@@ -28,11 +28,11 @@ class Answers(object):
     def command(self, argv):
         """As ``Command(argv)``, for a program whose output only changes with its file or after a restart."""
         key = "\0".join(argv)
-        found = self._stored.get(key)
+        stored = self._stored.get(key)
         mark = self._mark(argv[0])
-        if isinstance(found, list) and len(found) == 3 and mark is not None and found[0] == mark:
-            if isinstance(found[1], int) and isinstance(found[2], str):
-                return _CachedAnswer(found[1], found[2])
+        if isinstance(stored, list) and len(stored) == 3 and mark is not None and stored[0] == mark:
+            if isinstance(stored[1], int) and isinstance(stored[2], str):
+                return _CachedAnswer(stored[1], stored[2])
         asked = _Asked(argv)
         self._asked.append((key, mark, asked))
         return asked
@@ -64,20 +64,20 @@ class Answers(object):
     def _read(self):
         data = read(os.path.join(self._folder, NAME), None, _LIMIT)
         try:
-            found = packing.unpacked(data or b"\x80")
+            values = packing.unpacked(data or b"\x80")
         except packing.Unusual:
             return {}
-        return found if isinstance(found, dict) else {}
+        return values if isinstance(values, dict) else {}
 
     def _mark(self, path):
         if self._start is None:
             return None
         try:
-            found = os.stat(path)
+            status = os.stat(path)
         except OSError:
             return None
-        times = "%d %d" % (found.st_mtime_ns, found.st_ctime_ns)
-        return "%s %d %d %d %s" % (self._start, found.st_dev, found.st_ino, found.st_size, times)
+        times = "%d %d" % (status.st_mtime_ns, status.st_ctime_ns)
+        return "%s %d %d %d %s" % (self._start, status.st_dev, status.st_ino, status.st_size, times)
 
 
 class _CachedAnswer(object):

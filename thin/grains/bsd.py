@@ -62,8 +62,8 @@ def grains(kernel, kernelrelease):
         "geom": _start("geom", "disk", "list"),
         "swap": _start("swapctl", "-sk") if kernel in ("OpenBSD", "NetBSD") else None,
     }
-    said = {name: command.output()[1] if command else "" for name, command in commands.items()}
-    return describe(kernel, kernelrelease, said, read("/var/run/dmesg.boot"))
+    outputs = {name: command.output()[1] if command else "" for name, command in commands.items()}
+    return describe(kernel, kernelrelease, outputs, read("/var/run/dmesg.boot"))
 
 
 def _start(program, *words):
@@ -71,12 +71,12 @@ def _start(program, *words):
     return Command([path] + list(words)) if path else None
 
 
-def describe(kernel, kernelrelease, said, dmesg=""):
+def describe(kernel, kernelrelease, outputs, dmesg=""):
     """The grains of a machine from the outputs of its programs (``sysctl``, ``kenv``, ``version``, ``geom``,
     ``swap``)."""
-    values = dict(line.split("=", 1) for line in said.get("sysctl", "").splitlines() if "=" in line)
+    values = dict(line.split("=", 1) for line in outputs.get("sysctl", "").splitlines() if "=" in line)
     os = "FreeBSD" if kernel == "DragonFly" else kernel
-    release = (said.get("version") or kernelrelease).split("-")[0]
+    release = (outputs.get("version") or kernelrelease).split("-")[0]
     ret = {
         "os": kernel,
         "os_family": os,
@@ -94,16 +94,16 @@ def describe(kernel, kernelrelease, said, dmesg=""):
     if values.get("hw.machine"):
         ret["cpuarch"] = values["hw.machine"]
         ret["osarch"] = values["hw.machine"]
-    if said.get("swap"):
-        words = said["swap"].split()
+    if outputs.get("swap"):
+        words = outputs["swap"].split()
         ret["swap_total"] = _number(words[1], 0) // 1024 if len(words) > 1 else 0
     ret.update(release_numbers(kernel, ret["osfullname"], release))
     if kernel in ("FreeBSD", "DragonFly"):
         ret["cpu_flags"] = cpu_flags(dmesg)
-        environment = dict(line.split("=", 1) for line in said.get("kenv", "").splitlines() if "=" in line)
+        environment = dict(line.split("=", 1) for line in outputs.get("kenv", "").splitlines() if "=" in line)
         ret.update(hardware(KENV, {name: value.strip('"') for name, value in environment.items()}))
         ret.update(virtual(ret, values))
-        ret.update(disks(said.get("geom", "")))
+        ret.update(disks(outputs.get("geom", "")))
         if values.get("kern.hostuuid"):
             ret["machine_id"] = values["kern.hostuuid"].replace("-", "")
     elif kernel == "OpenBSD":
@@ -140,7 +140,7 @@ def virtual(hardware, values):
     """``virtual`` and ``virtual_subtype`` of a FreeBSD system."""
     maker, product = hardware.get("manufacturer") or "", hardware.get("productname") or ""
     ret = {}
-    for text, start, found in (
+    for text, start, hypervisor in (
         (product, "VMware", "VMware"),
         (product, "VirtualBox", "VirtualBox"),
         (maker, "OpenStack", "OpenStack"),
@@ -148,7 +148,7 @@ def virtual(hardware, values):
         (maker, "Amazon EC2", "Nitro"),
     ):
         if text.startswith(start):
-            ret["virtual"] = found
+            ret["virtual"] = hypervisor
     if maker.startswith("Xen"):
         ret.update(virtual="xen", virtual_subtype="%s %s" % (maker, product))
     if maker.startswith("Microsoft") and product.startswith("Virtual"):

@@ -106,7 +106,7 @@ def gpus(opts):
 
 def parse_lspci(text):
     """[{"vendor", "model"}] from ``lspci -vmm``."""
-    found = []
+    result = []
     for record in text.split("\n\n"):
         device = {}
         for line in record.splitlines():
@@ -116,8 +116,8 @@ def parse_lspci(text):
         if device.get("Class", "").lower() in GPU_CLASSES:
             letters = "".join(char if char.isalnum() else " " for char in device.get("Vendor", "").lower())
             vendor = [name for name in GPU_VENDORS if name in letters.split()]
-            found.append({"vendor": vendor[0] if vendor else "unknown", "model": device.get("Device", "")})
-    return found
+            result.append({"vendor": vendor[0] if vendor else "unknown", "model": device.get("Device", "")})
+    return result
 
 
 def firmware(folder=DMI):

@@ -43,10 +43,10 @@ def _start(program, *words):
     return Command([path] + list(words)) if path else None
 
 
-def describe(said):
+def describe(outputs):
     """The grains of a machine from the outputs of its programs (``sw_vers``, ``sysctl``, ``hardware``,
     ``displays``)."""
-    version, values = _pairs(said.get("sw_vers", "")), _pairs(said.get("sysctl", ""))
+    version, values = _pairs(outputs.get("sw_vers", "")), _pairs(outputs.get("sysctl", ""))
     release = version.get("ProductVersion", "")
     ret = {
         "os": "MacOS",
@@ -69,11 +69,11 @@ def describe(said):
         ret["cpuarch"] = ret["osarch"] = values["hw.machine"]
     if release:
         ret.update(release_numbers("MacOS", ret["osfullname"], release))
-    hardware = _pairs(said.get("hardware", ""))
+    hardware = _pairs(outputs.get("hardware", ""))
     ret.update((grain, hardware[field]) for field, grain in PROFILE.items() if field in hardware)
-    ret["gpus"] = gpus(said.get("displays", ""))
+    ret["gpus"] = gpus(outputs.get("displays", ""))
     ret["num_gpus"] = len(ret["gpus"])
-    if "0x1ab8" in said.get("displays", "").lower():
+    if "0x1ab8" in outputs.get("displays", "").lower():
         ret["virtual"] = "Parallels"
     elif "VMware" in ret["productname"]:
         ret["virtual"] = "VMware"
@@ -89,13 +89,13 @@ def swap(text):
 
 def gpus(displays):
     """[{"vendor", "model"}] of the graphics cards."""
-    found = []
+    gpus = []
     for line in displays.splitlines():
         name, sign, value = line.strip().partition(": ")
         if sign and name == "Chipset Model":
             vendor, _, model = value.partition(" ")
-            found.append({"vendor": vendor.lower(), "model": model})
-    return found
+            gpus.append({"vendor": vendor.lower(), "model": model})
+    return gpus
 
 
 def _pairs(text):

@@ -16,8 +16,8 @@ from thin.utils.system import netlink
 
 
 def grains(opts):
-    found = interfaces()
-    ret = interface_grains(found)
+    links = interfaces()
+    ret = interface_grains(links)
     ret.update(names(ret, opts))
     if netlink.available():
         ret.update(gateways(read("/proc/net/route"), read("/proc/net/ipv6_route")))
@@ -43,10 +43,10 @@ def interfaces():
         by_index[link["index"]] = ret.setdefault(link["name"], {"inet": [], "inet6": [], "secondary": []})
         if link["address"]:
             by_index[link["index"]]["hwaddr"] = link["address"]
-    for found in netlink.addresses():
-        if found["index"] in by_index:
-            kind = "secondary" if found["secondary"] else found["family"]
-            by_index[found["index"]][kind].append(found["address"])
+    for entry in netlink.addresses():
+        if entry["index"] in by_index:
+            kind = "secondary" if entry["secondary"] else entry["family"]
+            by_index[entry["index"]][kind].append(entry["address"])
     return ret
 
 
@@ -62,15 +62,15 @@ def _by_ifconfig():
     return ret
 
 
-def interface_grains(found):
+def interface_grains(links):
     """The grains that are computed from ``interfaces``."""
-    four = {name: data["inet"] + data["secondary"] for name, data in found.items()}
-    six = {name: list(data["inet6"]) for name, data in found.items()}
+    four = {name: data["inet"] + data["secondary"] for name, data in links.items()}
+    six = {name: list(data["inet6"]) for name, data in links.items()}
     return {
-        "ip_interfaces": {name: data["inet"] + data["inet6"] + data["secondary"] for name, data in found.items()},
+        "ip_interfaces": {name: data["inet"] + data["inet6"] + data["secondary"] for name, data in links.items()},
         "ip4_interfaces": four,
         "ip6_interfaces": six,
-        "hwaddr_interfaces": {name: data["hwaddr"] for name, data in found.items() if "hwaddr" in data},
+        "hwaddr_interfaces": {name: data["hwaddr"] for name, data in links.items() if "hwaddr" in data},
         "ipv4": _sorted(socket.AF_INET, four),
         "ipv6": _sorted(socket.AF_INET6, six),
     }
@@ -194,10 +194,10 @@ def _fqdn(hostname):
 
 def _resolve(name, family):
     try:
-        found = [info[4][0] for info in socket.getaddrinfo(name, None, family)]
+        result = [info[4][0] for info in socket.getaddrinfo(name, None, family)]
     except (OSError, UnicodeError):
         return []
-    return sorted(set(found), key=found.index)
+    return sorted(set(result), key=result.index)
 
 
 def _reverse(addresses):

@@ -192,17 +192,17 @@ def describe(os_release_text, lsb_release_text="", release_file_text=""):
 
 def parse_os_release(text):
     """{KEY: value} of an os-release file; empty without any assignment. NAME, ID and PRETTY_NAME are always there."""
-    found = {}
+    result = {}
     for line in text.splitlines():
         match = _ASSIGNMENT.match(line)
         if match:
             key, value = match.groups()
             if value[:1] in "\"'" and len(value) > 1 and value[:1] == value[-1:]:
                 value = value[1:-1]
-            found[key] = _ESCAPED.sub(r"\1", value)
-    if not found:
+            result[key] = _ESCAPED.sub(r"\1", value)
+    if not result:
         return {}
-    return dict({"NAME": "Linux", "ID": "linux", "PRETTY_NAME": "Linux"}, **found)
+    return dict({"NAME": "Linux", "ID": "linux", "PRETTY_NAME": "Linux"}, **result)
 
 
 def parse_lsb_release(text):
@@ -282,15 +282,15 @@ def _lsb_from_release_file(text):
 def _plain_names(release, release_file_text):
     """(name, version, codename) if the other functions find none: the longest version, and the name in parentheses."""
     versions = [release.get("VERSION_ID", "")]
-    found = re.search(r"release\s+([\d.]+)", release_file_text)
-    if found:
-        versions.append(found.group(1))
+    match = re.search(r"release\s+([\d.]+)", release_file_text)
+    if match:
+        versions.append(match.group(1))
     version = max(versions, key=lambda text: (text.count("."), len(text)))
     codename = release.get("VERSION_CODENAME", "")
     if "VERSION_CODENAME" not in release:  # an empty one is used
         for text in (release.get("VERSION", ""), release_file_text):
-            found = _IN_PARENTHESES.search(text)
-            if found:
-                codename = found.group(1)
+            match = _IN_PARENTHESES.search(text)
+            if match:
+                codename = match.group(1)
                 break
     return release.get("NAME", ""), version, codename

@@ -62,7 +62,7 @@ def _block(lines, at, indent, depth):
         raise ValueError("line %d: nested too deeply" % lines[at][2])
     if lines[at][1] == "-" or lines[at][1].startswith("- "):
         return _list(lines, at, indent, depth)
-    found = {}
+    result = {}
     while at < len(lines) and lines[at][0] == indent:
         _, text, number = lines[at]
         match = _KEY.match(text)
@@ -70,25 +70,25 @@ def _block(lines, at, indent, depth):
             raise ValueError("line %d: no key" % number)
         quoted = match.group(1) if match.group(1) is not None else match.group(2)
         key = quoted if quoted is not None else _scalar(match.group(3), number)
-        if key in found:
+        if key in result:
             raise ValueError("line %d: %r a second time" % (number, key))
         rest = match.group(4)
         at += 1
         if rest is not None and rest.strip():
-            found[key] = _inline(rest.strip(), number)
+            result[key] = _inline(rest.strip(), number)
         elif at < len(lines) and (
             lines[at][0] > indent or (lines[at][0] == indent and (lines[at][1] + " ").startswith("- "))
         ):
-            found[key], at = _block(lines, at, lines[at][0], depth + 1)
+            result[key], at = _block(lines, at, lines[at][0], depth + 1)
         else:
-            found[key] = None
+            result[key] = None
     if at < len(lines) and lines[at][0] > indent:
         raise ValueError("line %d: indented without reason" % lines[at][2])
-    return found, at
+    return result, at
 
 
 def _list(lines, at, indent, depth):
-    found = []
+    entries = []
     while at < len(lines) and lines[at][0] == indent and (lines[at][1] + " ").startswith("- "):
         _, text, number = lines[at]
         rest = text[1:].strip()
@@ -106,8 +106,8 @@ def _list(lines, at, indent, depth):
         else:
             value = _inline(rest, number)
             at += 1
-        found.append(value)
-    return found, at
+        entries.append(value)
+    return entries, at
 
 
 def _inline(text, number):
@@ -136,7 +136,7 @@ def _flow(text, number, depth):
 
 def _collection(text, number, depth):
     mapping, close = text[0] == "{", "}" if text[0] == "{" else "]"
-    found, rest = ({} if mapping else []), text[1:].strip()
+    result, rest = ({} if mapping else []), text[1:].strip()
     while not rest.startswith(close):
         if not rest:
             raise ValueError("line %d: no %r" % (number, close))
@@ -145,16 +145,16 @@ def _collection(text, number, depth):
             if not colon or (rest[:1] not in ("", " ")):
                 raise ValueError("line %d: no key" % number)
             key, rest = _scalar(key.strip().strip("\"'"), number), rest.strip() or close
-            found[key], rest = (None, rest) if rest[0] in ",}" else _flow(rest, number, depth + 1)
+            result[key], rest = (None, rest) if rest[0] in ",}" else _flow(rest, number, depth + 1)
         else:
             value, rest = _flow(rest, number, depth + 1)
-            found.append(value)
+            result.append(value)
         rest = rest.strip()
         if rest.startswith(","):
             rest = rest[1:].strip()
         elif not rest.startswith(close):
             raise ValueError("line %d: no %r" % (number, close))
-    return found, rest[1:]
+    return result, rest[1:]
 
 
 def _scalar(text, number):

@@ -38,10 +38,10 @@ def grains(opts, started=None):
 
 def volume_groups(lvm, groups):
     """``{volume group: [logical volumes]}``"""
-    found = {}
+    volume_groups = {}
     for name in _lines(groups):
-        found[name] = _lines(Command([lvm, "lvs", "-o", "lv_name", "--noheadings", name]))
-    return found
+        volume_groups[name] = _lines(Command([lvm, "lvs", "-o", "lv_name", "--noheadings", name]))
+    return volume_groups
 
 
 def _lines(command):
@@ -54,8 +54,8 @@ def pools():
     ret = {"zfs_support": bool(zpool), "zfs_feature_flags": bool(zpool)}
     if zpool:
         rows = [line.split() for line in Command([zpool, "list", "-H", "-o", "name,size"]).output()[1].splitlines()]
-        found = {row[0]: _bytes(row[1]) for row in rows if len(row) > 1}
-        ret.update({"zpool": found} if found else {})
+        pools = {row[0]: _bytes(row[1]) for row in rows if len(row) > 1}
+        ret.update({"zpool": pools} if pools else {})
     return ret
 
 

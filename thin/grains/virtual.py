@@ -64,8 +64,8 @@ def grains(asked, dmi):
     return ret
 
 
-def _put(ret, found):
-    virtual, subtype = found
+def _put(ret, values):
+    virtual, subtype = values
     if virtual:
         ret["virtual"] = virtual
     if subtype:
@@ -79,9 +79,9 @@ def _from_commands(asked, dmi):
         if name == "virt-what" and code == 0:
             return virt_what(text)
         if name == "systemd-detect-virt" and code == 0:
-            found = systemd_detect_virt(text)
-            if found[0]:
-                return found
+            hypervisor = systemd_detect_virt(text)
+            if hypervisor[0]:
+                return hypervisor
         if name == "virt-what":
             return _from_pci()
     if which("dmidecode") and os.geteuid() == 0 and dmi:
@@ -143,9 +143,9 @@ def _from_pci():
     bus = "/sys/bus/pci/devices"
     if not which("lspci") or not os.path.exists("/proc/bus/pci"):
         return None, None
-    there = {read("%s/%s/vendor" % (bus, name)).strip() for name in listing(bus)}
+    present = {read("%s/%s/vendor" % (bus, name)).strip() for name in listing(bus)}
     for vendor, virtual in PCI_VENDORS:
-        if vendor in there:
+        if vendor in present:
             return virtual, None
     return None, None
 
@@ -169,7 +169,7 @@ def _from_files(ret, dmi):
     if "QEMU Virtual CPU" in read("/proc/cpuinfo"):
         ret["virtual"] = "kvm"
     product = read("/sys/devices/virtual/dmi/id/product_name")
-    for part, found in (
+    for part, value in (
         ("VirtualBox", ("VirtualBox", None)),
         ("RHEV Hypervisor", ("kvm", "rhev")),
         ("oVirt Node", ("kvm", "ovirt")),
@@ -177,7 +177,7 @@ def _from_files(ret, dmi):
         ("BHYVE", ("bhyve", None)),
     ):
         if part in product:
-            _put(ret, found)
+            _put(ret, value)
             break
     _containers(ret, read("/proc/1/cgroup"), read("/proc/1/environ"))
 

@@ -26,17 +26,17 @@ def _read():
             text = handle.read().decode("utf-8", "surrogateescape")
     except FileNotFoundError:
         return []
-    found = []
+    result = []
     for line in text.split("\n")[:-1] if text.endswith("\n") else text.split("\n"):
         match = re.match(_LINE, line)
-        if line[:1] in (" ", "\t") and line.strip() and found and found[-1][0]:
-            found[-1][1] += " " + line.strip()
-            found[-1][2].append(line)
+        if line[:1] in (" ", "\t") and line.strip() and result and result[-1][0]:
+            result[-1][1] += " " + line.strip()
+            result[-1][2].append(line)
         elif match:
-            found.append([match.group(1) or match.group(2), match.group(3), [line]])
-        elif line or found:
-            found.append([None, None, [line]])
-    return found
+            result.append([match.group(1) or match.group(2), match.group(3), [line]])
+        elif line or result:
+            result.append([None, None, [line]])
+    return result
 
 
 def _write(entries):

@@ -125,7 +125,7 @@ def remove(name, path):
 
         pushsalt run '*' alternatives.remove pager /usr/bin/less
     """
-    return _said(_run("--remove", name, path))
+    return _output(_run("--remove", name, path))
 
 
 def auto(name):
@@ -138,7 +138,7 @@ def auto(name):
 
         pushsalt run '*' alternatives.auto editor
     """
-    return _said(_run("--auto", name))
+    return _output(_run("--auto", name))
 
 
 def set_(name, path):
@@ -151,10 +151,10 @@ def set_(name, path):
 
         pushsalt run '*' alternatives.set editor /usr/bin/vim
     """
-    return _said(_run("--set", name, path))
+    return _output(_run("--set", name, path))
 
 
-def _said(done):
+def _output(done):
     return done["stderr"] if done["retcode"] else done["stdout"]
 
 

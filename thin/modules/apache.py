@@ -146,8 +146,8 @@ def signal(signal=None):
         return None
     argv = [_program()] + (["-k", signal] if signal in _SIGNALS else [signal])
     done = __salt__["cmd.run_all"](argv, python_shell=False, env={"LC_ALL": "C"})
-    said = done["stderr"].strip() or done["stdout"].strip()
-    return said or 'Command: "%s" completed successfully!' % " ".join(argv)
+    output = done["stderr"].strip() or done["stdout"].strip()
+    return output or 'Command: "%s" completed successfully!' % " ".join(argv)
 
 
 def useradd(pwfile, user, password, opts=""):

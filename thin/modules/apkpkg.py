@@ -59,8 +59,8 @@ def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
     """
     if str(pkg1) == str(pkg2):
         return 0
-    said = _run(["version", "-t", str(pkg1), str(pkg2)])["stdout"].strip()
-    return {"<": -1, "=": 0, ">": 1}.get(said)
+    output = _run(["version", "-t", str(pkg1), str(pkg2)])["stdout"].strip()
+    return {"<": -1, "=": 0, ">": 1}.get(output)
 
 
 def list_pkgs(versions_as_list=False, **kwargs):
@@ -75,10 +75,10 @@ def list_pkgs(versions_as_list=False, **kwargs):
     """
     if any(data.is_true(kwargs.get(word)) for word in ("removed", "purge_desired")):
         return {}
-    found = pkgrun.remembered(
+    packages = pkgrun.remembered(
         __context__, "pkg.list_pkgs", DATABASES, lambda: apkout.packages(_run(["info", "-v"])["stdout"])
     )
-    return {name: [number] for name, number in found.items()} if data.is_true(versions_as_list) else dict(found)
+    return {name: [number] for name, number in packages.items()} if data.is_true(versions_as_list) else dict(packages)
 
 
 def version(*names, **kwargs):
@@ -113,13 +113,13 @@ def latest_version(*names, **kwargs):
         refresh_db()
     policies = apkout.policies(_run(["policy"] + list(names))["stdout"])
     installed = {} if kwargs.get("show_installed") else list_pkgs()
-    found = {}
+    latest = {}
     for name in names:
         offered = [number for number, places in policies.get(name, []) if apkout.repositories(places)]
-        found[name] = offered[-1] if offered and offered[-1] != installed.get(name) else ""
-        if found[name] and name in installed and version_cmp(found[name], installed[name]) == -1:
-            found[name] = ""
-    return found[names[0]] if len(found) == 1 else found
+        latest[name] = offered[-1] if offered and offered[-1] != installed.get(name) else ""
+        if latest[name] and name in installed and version_cmp(latest[name], installed[name]) == -1:
+            latest[name] = ""
+    return latest[names[0]] if len(latest) == 1 else latest
 
 
 available_version = latest_version
@@ -152,12 +152,12 @@ def list_repo_pkgs(*args, **kwargs):
         pushsalt run '*' pkg.list_repo_pkgs nginx
     """
     policies = apkout.policies(_run(["policy"] + list(args))["stdout"]) if args else {}
-    found = {}
+    packages = {}
     for name, rows in policies.items():
         offered = [number for number, places in rows if apkout.repositories(places)]
         if offered:
-            found[name] = list(reversed(offered))
-    return found
+            packages[name] = list(reversed(offered))
+    return packages
 
 
 def list_upgrades(refresh=True, **kwargs):
@@ -245,8 +245,8 @@ def install(name=None, refresh=False, pkgs=None, sources=None, **kwargs):
     def act():
         done = _run(["add"] + words + targets)
         if done["retcode"] == 0 and again:
-            there = [pkg for pkg in params if pkg in before]
-            done = _run(["fix", "--reinstall"] + there) if there else done
+            present = [pkg for pkg in params if pkg in before]
+            done = _run(["fix", "--reinstall"] + present) if present else done
         return [pkgrun.words(done)] if done["retcode"] != 0 else []
 
     changes = pkgrun.changed(list_pkgs, act, "Problem encountered installing package(s)")
@@ -267,13 +267,13 @@ def _word(pkg, number, tag=""):
     operator, number = pkgspec.split_condition(number)
     if "*" in number:
         offered = list_repo_pkgs(pkg).get(pkg, [])
-        found = pkgspec.best_match(offered, number, version_cmp)
-        if found is None:
+        match = pkgspec.best_match(offered, number, version_cmp)
+        if match is None:
             raise CommandExecutionError(
                 "No version matching '%s' found for package '%s' (available: %s)"
                 % (number, pkg, ", ".join(offered) or "none")
             )
-        operator, number = "=", found
+        operator, number = "=", match
     return "%s%s%s%s" % (pkg, tag, operator.replace("==", "=") or "=", number)
 
 
@@ -426,8 +426,11 @@ def file_list(*packages, **kwargs):
 
         pushsalt run '*' pkg.file_list busybox
     """
-    found = file_dict(*packages)
-    return {"errors": found["errors"], "files": [path for paths in found["packages"].values() for path in paths]}
+    by_package = file_dict(*packages)
+    return {
+        "errors": by_package["errors"],
+        "files": [path for paths in by_package["packages"].values() for path in paths],
+    }
 
 
 def file_dict(*packages, **kwargs):
@@ -442,14 +445,14 @@ def file_dict(*packages, **kwargs):
     """
     if not packages:
         return "Package name should be provided"
-    found, errors = {}, []
+    by_package, errors = {}, []
     for package in packages:
         done = _run(["info", "--contents", package])
         if done["retcode"] != 0 or not done["stdout"].strip():
             errors.append(pkgrun.words(done) or "%s is not installed" % package)
         else:
-            found[package] = apkout.contents(done["stdout"])
-    return {"errors": errors, "packages": found}
+            by_package[package] = apkout.contents(done["stdout"])
+    return {"errors": errors, "packages": by_package}
 
 
 def owner(*paths, **kwargs):
@@ -464,8 +467,8 @@ def owner(*paths, **kwargs):
     """
     if not paths:
         return "You must provide a path"
-    found = {path: apkout.owner(_run(["info", "--who-owns", path])["stdout"]) for path in paths}
-    return found[paths[0]] if len(found) == 1 else found
+    owners = {path: apkout.owner(_run(["info", "--who-owns", path])["stdout"]) for path in paths}
+    return owners[paths[0]] if len(owners) == 1 else owners
 
 
 def _run(args):

@@ -67,11 +67,11 @@ def status():
 
         pushsalt run '*' apparmor.status
     """
-    found = profiles() if enabled() else {}
+    by_name = profiles() if enabled() else {}
     modes = {}
-    for mode in found.values():
+    for mode in by_name.values():
         modes[mode] = modes.get(mode, 0) + 1
-    return {"enabled": enabled(), "profiles": found, "modes": modes}
+    return {"enabled": enabled(), "profiles": by_name, "modes": modes}
 
 
 def names(name):

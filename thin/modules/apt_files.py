@@ -45,14 +45,14 @@ def show(*names, **kwargs):
     wanted = kwargs.get("filter") or []
     wanted = wanted.split(",") if isinstance(wanted, str) else wanted
     wanted = {str(field).strip().lower() for field in wanted}
-    found = {}
+    result = {}
     for stanza in aptout.stanzas(_run(["apt-cache", "show", "--"] + list(names))["stdout"]) if names else ():
         name, number = stanza.pop("Package", None), stanza.pop("Version", None)
         if name and number:
             # Salt shows only the first line of a folded field
             fields = {key: value.split("\n")[0] for key, value in stanza.items() if not wanted or key.lower() in wanted}
-            found.setdefault(name, {}).setdefault(number, {}).update(fields)
-    return found
+            result.setdefault(name, {}).setdefault(number, {}).update(fields)
+    return result
 
 
 def info_installed(*names, **kwargs):
@@ -67,11 +67,11 @@ def info_installed(*names, **kwargs):
         pushsalt run '*' pkg.info_installed bash
     """
     renamed = {"package": "name", "origin": "vendor", "section": "group", "maintainer": "packager", "homepage": "url"}
-    found = {}
+    result = {}
     for name, data in __salt__["lowpkg.info"](*names, failhard=kwargs.get("failhard", True)).items():
         if data.get("status", "ii")[1] == "i":
-            found[name] = {renamed.get(key, key): value for key, value in data.items() if key != "status"}
-    return found
+            result[name] = {renamed.get(key, key): value for key, value in data.items() if key != "status"}
+    return result
 
 
 def file_list(*packages, **kwargs):
@@ -110,13 +110,13 @@ def owner(*paths, **kwargs):
 
         pushsalt run '*' pkg.owner /usr/sbin/sshd
     """
-    found = {}
+    owners = {}
     for path in paths:
         done = _run(["dpkg-query", "-S", "--", path])
-        found[path] = done["stdout"].split(":")[0] if done["retcode"] == 0 else ""
+        owners[path] = done["stdout"].split(":")[0] if done["retcode"] == 0 else ""
     if len(paths) == 1:
-        return found[paths[0]]
-    return found or ""
+        return owners[paths[0]]
+    return owners or ""
 
 
 def which(path):

@@ -27,8 +27,8 @@ def get_selections(pattern=None, state=None):
 
         pushsalt run '*' pkg.get_selections 'linux-image-*' state=hold
     """
-    found = aptout.selections(_run(["dpkg", "--get-selections", "--", pattern or "*"])["stdout"])
-    return {state: found.get(state, [])} if state else found
+    selections = aptout.selections(_run(["dpkg", "--get-selections", "--", pattern or "*"])["stdout"])
+    return {state: selections.get(state, [])} if state else selections
 
 
 def set_selections(path=None, selection=None, clear=False, saltenv="base"):

@@ -43,11 +43,11 @@ def list_repos(**kwargs):
 
         pushsalt run '*' pkg.list_repos
     """
-    found = {}
+    repositories = {}
     for entry in aptsources.AptSources().entries:
         for kind, uri, suite in _each(entry):
-            found.setdefault(uri, []).append(_described(entry, kind, uri, suite))
-    return found
+            repositories.setdefault(uri, []).append(_described(entry, kind, uri, suite))
+    return repositories
 
 
 def _each(entry):

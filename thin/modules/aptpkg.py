@@ -227,14 +227,14 @@ def refresh_db(cache_valid_time=0, failhard=False, **kwargs):
     done = _run(["apt-get", "-q", "update"], timeout=kwargs.get("timeout", __opts__.get("aptpkg_refresh_db_timeout")))
     if done["retcode"] != 0:
         raise CommandExecutionError(done["stderr"] or done["stdout"])
-    found, errors = aptout.refreshed(done["stdout"])
+    refreshed, errors = aptout.refreshed(done["stdout"])
     if _true(failhard) and errors:
         raise CommandExecutionError("Error getting repos: %s" % ", ".join(errors))
     try:
         safepath.utime(LISTS, None)  # apt does not touch the folder if nothing is new; cache_valid_time counts from now
     except OSError:
         pass
-    return found
+    return refreshed
 
 
 def install(
@@ -396,14 +396,14 @@ def _resolve(params, ignore_epoch, fromrepo):
             number = candidates[pkg] or None
         elif pkg in compared:
             offered = available.get(pkg, [])
-            found = pkgspec.best_match(offered, number, version_cmp, ignore_epoch)
-            if found is None:
+            match = pkgspec.best_match(offered, number, version_cmp, ignore_epoch)
+            if match is None:
                 errors.append(
                     "No version matching '%s%s' could be found (available: %s)"
                     % (pkg, number, ", ".join(offered) or None)
                 )
                 continue
-            number = found
+            number = match
         if pkg.endswith("-"):  # apt-get would remove the package
             errors.append("%s is not the name of a package" % pkg)
             continue
@@ -418,10 +418,10 @@ def _package_file(path):
 
 def _candidates(names, fromrepo):
     options = ["-o", "APT::Default-Release=%s" % fromrepo] if fromrepo else []
-    found = aptout.candidates(_run(["apt-cache", "-q", "policy"] + options + ["--"] + list(names))["stdout"])
-    for header in list(found):  # only a foreign architecture has it: return it under the requested name
-        found.setdefault(header.split(":")[0], found[header])
-    return {name: found.get(name, "") for name in names}
+    candidates = aptout.candidates(_run(["apt-cache", "-q", "policy"] + options + ["--"] + list(names))["stdout"])
+    for header in list(candidates):  # only a foreign architecture has it: return it under the requested name
+        candidates.setdefault(header.split(":")[0], candidates[header])
+    return {name: candidates.get(name, "") for name in names}
 
 
 def _database():

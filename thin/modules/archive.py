@@ -39,10 +39,10 @@ def list_(
     CommandExecutionError.
     """
     cached = _cached(name, saltenv, source_hash)
-    found = _members(name, cached, archive_format, options, strip_components)
+    members = _members(name, cached, archive_format, options, strip_components)
     if clean:
         _remove(cached)
-    return listed(found, int(strip_components or 0), verbose)
+    return listed(members, int(strip_components or 0), verbose)
 
 
 def check_members(
@@ -61,17 +61,17 @@ def check_members(
     (``allow_devices``); set-user-ID, set-group-ID and sticky bits (``allow_setid``); members that would be written
     outside of the directory or through a link of the archive, and hard links to anything else (``allow_outside``).
     """
-    found = _members(name, name, archive_format, options, strip_components)
-    words = archivemembers.refusal(shown or name, found, allow_devices, allow_setid, allow_outside)
+    members = _members(name, name, archive_format, options, strip_components)
+    words = archivemembers.refusal(shown or name, members, allow_devices, allow_setid, allow_outside)
     if words:
         raise archivemembers.Harmful(words)
-    return listed(found, int(strip_components or 0), True)
+    return listed(members, int(strip_components or 0), True)
 
 
-def listed(found, strip, verbose):
+def listed(members, strip, verbose):
     """The result of ``list`` for these members."""
     kinds = {"dir": [], "link": [], "file": []}
-    for member in found:
+    for member in members:
         path = archivemembers.placed(member, strip)
         if path:
             kinds["file" if member.kind == "hardlink" else member.kind].append(path)
@@ -119,12 +119,12 @@ def is_encrypted(name, clean=False, saltenv="base", source_hash=None, use_etag=F
     cached = _cached(name, saltenv, source_hash)
     try:
         with open(cached, "rb") as stream:
-            found = any(member.encrypted for member in zips.members(stream))
+            encrypted = any(member.encrypted for member in zips.members(stream))
     except zips.ZipError:
         raise CommandExecutionError("%s is not a ZIP file" % name, info={"archive location": cached})
     if clean:
         _remove(cached)
-    return found
+    return encrypted
 
 
 def gzip(sourcefile, template=None, runas=None, options=None):
@@ -193,10 +193,10 @@ def _lines(command, **options):
 def _rendered(texts, template):
     if not template:
         return texts
-    found = []
+    result = []
     for text in texts:
         done = __salt__["file.apply_template_on_contents"](str(text), template, None, None, "base")
         if isinstance(done, dict):
             raise CommandExecutionError("Failed to render file path with error: %s" % done["comment"])
-        found.append(done.rstrip("\n"))
-    return found
+        result.append(done.rstrip("\n"))
+    return result

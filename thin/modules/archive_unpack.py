@@ -35,18 +35,18 @@ def extract_tar(path, dest, name=None, options=None, list_options=None, strip=0,
                 one.read(dest, lambda member: True)
                 if one.done is not None:
                     return one.finish(strip)
-        done, found = _extract_after_a_look(shown, path, dest, options, list_options, strip, allowed)
+        done, members = _extract_after_a_look(shown, path, dest, options, list_options, strip, allowed)
     except OSError as exc:
         raise CommandExecutionError("Failed to extract %s: %s" % (shown, exc))
     if options is None:
         tarpass.succeeded(shown, done)
-    return dict(done, members=[member.name for member in found])
+    return dict(done, members=[member.name for member in members])
 
 
 def _extract_after_a_look(shown, path, dest, options, list_options, strip, allowed):
     """(what ``cmd.run_all`` returns for tar, members) of an archive that is checked before tar reads it."""
-    found = archivefiles.members(shown, path, "tar", __salt__["cmd.run_all"], list_options)
-    _refuse(shown, found, allowed)
+    members = archivefiles.members(shown, path, "tar", __salt__["cmd.run_all"], list_options)
+    _refuse(shown, members, allowed)
     packed, outside = archivefiles.Packed(shown, path, list_options), allowed.get("allow_outside")
     given = taroptions.Options(tarpass.without_verbose(options))
     more = {}
@@ -56,11 +56,11 @@ def _extract_after_a_look(shown, path, dest, options, list_options, strip, allow
         command = tarpass.all_of_tar(path, outside)
     else:
         command, more = tarpass.all_of_tar("-", outside), {"stdin": packed.pieces()}
-    explicit = archivemembers.folders(found, strip)
+    explicit = archivemembers.folders(members, strip)
     done = _taken_apart(
         shown, dest, lambda into: command, allowed, looking=given.looking, explicit=explicit, inside=True, **more
     )
-    return done, found
+    return done, members
 
 
 def tar(
@@ -89,12 +89,12 @@ def tar(
     start = cwd or os.path.expanduser("~")
     path, dest = (os.path.join(start, one) for one in _rendered((str(tarfile), str(dest or ".")), template))
     allowed = {"allow_devices": allow_devices, "allow_setid": allow_setid, "allow_outside": allow_outside}
-    found = []
+    result = []
     try:
-        found = archivefiles.members(path, path, "tar", __salt__["cmd.run_all"])
+        result = archivefiles.members(path, path, "tar", __salt__["cmd.run_all"])
     except (CommandExecutionError, OSError):
         pass  # tar reports an archive that it cannot read; one that only tar can read is checked after extraction
-    _refuse(path, found, allowed)
+    _refuse(path, result, allowed)
     command = ["tar"] + (options.split() if allow_outside else given.words) + [path]
 
     def line(into):
@@ -107,7 +107,7 @@ def tar(
         allowed,
         runas,
         given.looking,
-        archivemembers.folders(found),
+        archivemembers.folders(result),
         inside=True,
         start=start,
         redirect_stderr=True,
@@ -139,24 +139,24 @@ def unzip(
     with AsUser(runas, __salt__["user.info"]):
         try:
             with open(zip_file, "rb") as stream:
-                found = [member for member in zips.members(stream) if member.name not in excluded]
-                _refuse(zip_file, found, allowed)
+                result = [member for member in zips.members(stream) if member.name not in excluded]
+                _refuse(zip_file, result, allowed)
                 secret = str(password).encode("utf-8") if password else None
                 safepath.makedirs(dest)
                 if allow_outside:
-                    unzipping.all_of(stream, found, secret, extract_perms, unzipping.Anywhere(dest))
+                    unzipping.all_of(stream, result, secret, extract_perms, unzipping.Anywhere(dest))
                 else:
                     with unpacking.Stage(dest) as stage:
                         try:
-                            unzipping.all_of(stream, found, secret, extract_perms, unzipping.Inside(stage.tree))
+                            unzipping.all_of(stream, result, secret, extract_perms, unzipping.Inside(stage.tree))
                         finally:
                             _refuse_staged(stage, zip_file, allowed)
-                            stage.place(archivemembers.folders(found) if extract_perms else (), owners=False)
+                            stage.place(archivemembers.folders(result) if extract_perms else (), owners=False)
         except CommandExecutionError:
             raise
         except (zips.ZipError, OSError) as exc:
             raise CommandExecutionError("Exception encountered unpacking zipfile: %s" % exc)
-    return _trimmed([member.name for member in found], trim_output)
+    return _trimmed([member.name for member in result], trim_output)
 
 
 def cmd_unzip(
@@ -180,10 +180,10 @@ def cmd_unzip(
     zip_file, dest = (_absolute(path) for path in _rendered((str(zip_file), str(dest)), template))
     allowed = {"allow_devices": allow_devices, "allow_setid": allow_setid, "allow_outside": allow_outside}
     try:
-        found = archivefiles.members(zip_file, zip_file, "zip", __salt__["cmd.run_all"])
+        result = archivefiles.members(zip_file, zip_file, "zip", __salt__["cmd.run_all"])
     except (CommandExecutionError, OSError):
-        found = []  # unzip reports the error itself
-    _refuse(zip_file, found, allowed)
+        result = []  # unzip reports the error itself
+    _refuse(zip_file, result, allowed)
 
     def line(into):
         command = ["unzip"] + (["-P", str(password)] if password else []) + (words.split(options) if options else [])
@@ -226,10 +226,10 @@ def unrar(
     rarfile, dest = (_absolute(path) for path in _rendered((str(rarfile), str(dest)), template))
     allowed = {"allow_devices": allow_devices, "allow_setid": allow_setid, "allow_outside": allow_outside}
     try:
-        found = archivefiles.members(rarfile, rarfile, "rar", __salt__["cmd.run_all"])
+        result = archivefiles.members(rarfile, rarfile, "rar", __salt__["cmd.run_all"])
     except (CommandExecutionError, OSError):
-        found = []  # the program reports the error itself
-    _refuse(rarfile, found, allowed)
+        result = []  # the program reports the error itself
+    _refuse(rarfile, result, allowed)
 
     def line(into):
         command = [tool, "x", "-idp", rarfile]
@@ -288,8 +288,8 @@ def _only_ours(dest, looking):
         )
 
 
-def _refuse(name, found, allowed):
-    refused = archivemembers.refusal(name, found, **allowed)
+def _refuse(name, members, allowed):
+    refused = archivemembers.refusal(name, members, **allowed)
     if refused:
         raise archivemembers.Harmful(refused)
 
@@ -317,13 +317,13 @@ def _lines(command, **options):
 def _rendered(texts, template):
     if not template:
         return texts
-    found = []
+    result = []
     for text in texts:
         done = __salt__["file.apply_template_on_contents"](str(text), template, None, None, "base")
         if isinstance(done, dict):
             raise CommandExecutionError("Failed to render file path with error: %s" % done["comment"])
-        found.append(done.rstrip("\n"))
-    return found
+        result.append(done.rstrip("\n"))
+    return result
 
 
 def _trimmed(names, limit):

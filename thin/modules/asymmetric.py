@@ -55,7 +55,7 @@ def sign(privkey, passphrase=None, text=None, filename=None, digest=None, raw=No
         argv = _signing(privkey, passphrase, os.path.abspath(filename), _digest(digest), folder)
         done = process.run(["openssl"] + argv, cwd=folder, stdin=_secret(passphrase))
         if done.retcode:
-            raise CommandExecutionError("Could not sign: %s" % _said(done))
+            raise CommandExecutionError("Could not sign: %s" % _output(done))
         with open(os.path.join(folder, "signature"), "rb") as handle:
             signature = handle.read()
     finally:
@@ -133,7 +133,7 @@ def _signing(privkey, passphrase, filename, digest, folder):
     look = ["openssl", "pkey", "-in", path, "-noout", "-text_pub", "-passin", "stdin"]
     done = process.run(look, cwd=folder, stdin=_secret(passphrase))
     if done.retcode:
-        raise CommandExecutionError("Could not load the private key: %s" % _said(done))
+        raise CommandExecutionError("Could not load the private key: %s" % _output(done))
     kind = _kind(done.stdout)
     if kind == "ed":
         words = ["pkeyutl", "-sign", "-inkey", path, "-rawin", "-in", filename]
@@ -155,11 +155,11 @@ def _verdict(filename, signatures, pubkey, some, every, digest, folder):
     if some and not any(good(key) for key in some):
         return {"res": False, "message": "None of the public keys listed in signed_by_any provided a valid signature"}
     for key in [pubkey] if pubkey else every:
-        found = good(key)
-        if not found:
+        is_good = good(key)
+        if not is_good:
             what = "Failed checking signature" if pubkey else "Failed while checking `signed_by_all`"
             return {"res": False, "message": "%s: Invalid signature for key %s" % (what, _fingerprint(key, folder))}
-        signatures = [path for path in signatures if path not in found]
+        signatures = [path for path in signatures if path not in is_good]
     return {
         "res": True,
         "message": "The signature is valid" if pubkey else "All required keys have provided a signature",
@@ -215,7 +215,7 @@ def _key(source, folder):
     path = _write(folder, "key.pem", _bytes(source))
     done = process.run(["openssl", "pkey", "-pubin", "-in", path, "-noout", "-text_pub"])
     if done.retcode:
-        raise CommandExecutionError("Could not load the public key: %s" % _said(done))
+        raise CommandExecutionError("Could not load the public key: %s" % _output(done))
     return path, _kind(done.stdout)
 
 
@@ -240,7 +240,7 @@ def _signed(filename, signature, key, digest, folder):
         argv += (_PSS if kind == "rsa" else []) + [filename]
     done = process.run(["openssl"] + argv, cwd=folder)
     if done.retcode:
-        log.info("%s", _said(done))
+        log.info("%s", _output(done))
     return done.retcode == 0
 
 
@@ -254,5 +254,5 @@ def _fingerprint(key, folder):
     return hashlib.sha256(done.stdout).hexdigest()
 
 
-def _said(done):
+def _output(done):
     return (done.stderr or done.stdout).decode("utf-8", "replace").strip()

@@ -36,13 +36,13 @@ def atq(tag=None):
     red_hat = __grains__.get("os_family") == "RedHat"
     shown = _run("at", "-l") if red_hat else _run("atq")
     for line in shown.splitlines():
-        found = _job(line)
-        if found is None:
+        job = _job(line)
+        if job is None:
             continue
-        match = _TAG.findall(_run("at", "-c", str(found["job"])))
-        found["tag"] = match[-1] if match else ""
-        if not tag or tag in (found["tag"], found["job"]):
-            jobs.append(found)
+        match = _TAG.findall(_run("at", "-c", str(job["job"])))
+        job["tag"] = match[-1] if match else ""
+        if not tag or tag in (job["tag"], job["job"]):
+            jobs.append(job)
     return {"jobs": jobs}
 
 
@@ -123,14 +123,14 @@ def at(*args, **kwargs):
     if "tag" in kwargs:
         stdin = "### SALT: %s\n%s" % (kwargs["tag"], stdin)
     more = {"runas": kwargs["runas"]} if "runas" in kwargs else {}
-    said = __salt__["cmd.run"](
+    output = __salt__["cmd.run"](
         [_program("at"), str(args[0])], stdin=stdin, python_shell=False, env={"LC_ALL": "C"}, **more
     )
-    if said.endswith("Garbled time"):
+    if output.endswith("Garbled time"):
         return {"jobs": [], "error": "invalid timespec"}
-    match = re.search(r"^[Jj]ob (\S+)", said, re.MULTILINE)
+    match = re.search(r"^[Jj]ob (\S+)", output, re.MULTILINE)
     if not match:
-        return {"jobs": [], "error": said}
+        return {"jobs": [], "error": output}
     return atq(match.group(1) if __grains__.get("os") in _BSD else int(match.group(1)))
 
 
@@ -173,14 +173,14 @@ def jobcheck(**kwargs):
     jobs = atq()["jobs"]
     if not jobs:
         return {"jobs": []}
-    found = [
+    result = [
         job
         for job in jobs
         if kwargs.get("runas") in (None, "", job["user"])
         and kwargs.get("tag") in (None, "", job["tag"])
         and all(re.split("[-:]", job[key])[place] == value for (key, place), value in wanted.items())
     ]
-    return {"jobs": found} if found else {"jobs": [], "note": "No match jobs or time format error"}
+    return {"jobs": result} if result else {"jobs": [], "note": "No match jobs or time format error"}
 
 
 def _program(name):

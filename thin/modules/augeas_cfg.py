@@ -84,7 +84,7 @@ def would_change(context=None, lens=None, commands=(), load_path=None):
 
 def _lines(commands, context):
     """The commands with full paths. Raises SaltInvocationError."""
-    found = []
+    lines = []
     for command in commands:
         words = _words(command)
         if not words or words[0] not in _COMMANDS:
@@ -99,13 +99,13 @@ def _lines(commands, context):
             words = [_below(context, word) if at in paths else word for at, word in enumerate(words)]
         quote = {"set": (1,), "setm": (2,)}.get(name, ())
         words = [augtool.quoted(word) if at in quote else _path(word) for at, word in enumerate(words)]
-        found.append(" ".join([name] + words))
-    return found
+        lines.append(" ".join([name] + words))
+    return lines
 
 
 def _words(command):
     """The words of a command; quotes and brackets keep words together."""
-    found, word, quote, depth, within = [], "", "", 0, False
+    words, word, quote, depth, within = [], "", "", 0, False
     for char in command:
         if quote:
             if char == quote:
@@ -118,12 +118,12 @@ def _words(command):
             word += char if depth else ""
         elif char.isspace() and not depth:
             if word or within:
-                found.append(word)
+                words.append(word)
             word, within = "", False
         else:
             depth += {"[": 1, "]": -1}.get(char, 0)
             word += char
-    return found + ([word] if word or within else [])
+    return words + ([word] if word or within else [])
 
 
 def _path(word):
@@ -195,7 +195,7 @@ def match(path, value="", load_path=None):
     code, text = augtool.run(["match " + path], load_path=load_path)
     if code:
         return {}
-    return {found: value for found, current in augtool.printed(text) if current == value}
+    return {matched: value for matched, current in augtool.printed(text) if current == value}
 
 
 def remove(path, load_path=None):
@@ -230,11 +230,11 @@ def ls(path, load_path=None):
         pushsalt run '*' augeas.ls /files/etc/hosts/1
     """
     code, text = augtool.run(["ls " + path], load_path=load_path)
-    found = {}
+    ls = {}
     for line in text.splitlines() if not code else ():
         name, _, value = line.partition(" = ")
-        found[name] = "" if value == "(none)" else value
-    return found
+        ls[name] = "" if value == "(none)" else value
+    return ls
 
 
 def tree(path, load_path=None):

@@ -84,8 +84,8 @@ def module_docs(*names):
 
 
 def _files(kind, name):
-    found = [full.rpartition(".")[2] for full in runtime.names("thin.%s" % kind)]
-    return sorted(file for file in found if name in (None, file))
+    files = [full.rpartition(".")[2] for full in runtime.names("thin.%s" % kind)]
+    return sorted(file for file in files if name in (None, file))
 
 
 def _parsed(kind, file):
@@ -106,24 +106,24 @@ def _parsed(kind, file):
 def _functions(kind, name, names_only):
     if name and "." in name:
         raise ArgumentValueError("Function name given")
-    found = {}
+    by_name = {}
     for file in _files(kind, name or None):
         module, _, functions = _parsed(kind, file)
         rows = list(functions) if names_only else [{each: _arguments(functions[each])} for each in functions]
-        found.setdefault(module, []).extend(rows)
-    return dict(sorted(found.items()))
+        by_name.setdefault(module, []).extend(rows)
+    return dict(sorted(by_name.items()))
 
 
 def _arguments(function):
     given = function.args
     names = [each.arg for each in given.args]
     defaults = [_constant(each) for each in given.defaults]
-    found = dict(zip(names, [None] * (len(names) - len(defaults)) + defaults))
+    arguments = dict(zip(names, [None] * (len(names) - len(defaults)) + defaults))
     if given.vararg:
-        found["args"] = given.vararg.arg
+        arguments["args"] = given.vararg.arg
     if given.kwarg:
-        found["kwargs"] = given.kwarg.arg
-    return found
+        arguments["kwargs"] = given.kwarg.arg
+    return arguments
 
 
 def _constant(node):
@@ -134,14 +134,14 @@ def _constant(node):
 
 
 def _docs(kind, names):
-    found = {}
+    docs = {}
     for wanted in names or [None]:
         module, _, only = (wanted or "").partition(".")
         for file in _files(kind, module or None):
             virtual, tree, functions = _parsed(kind, file)
             if not only:
-                found.setdefault(virtual, sysdoc.plain(ast.get_docstring(tree)))
+                docs.setdefault(virtual, sysdoc.plain(ast.get_docstring(tree)))
             for name, node in functions.items():
                 if only in ("", name):
-                    found["%s.%s" % (virtual, name)] = sysdoc.plain(ast.get_docstring(node))
-    return dict(sorted(found.items()))
+                    docs["%s.%s" % (virtual, name)] = sysdoc.plain(ast.get_docstring(node))
+    return dict(sorted(docs.items()))

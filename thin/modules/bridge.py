@@ -32,8 +32,8 @@ def show(br=None):
 
         pushsalt run '*' bridge.show lan0
     """
-    found = {"Linux": _linux, "NetBSD": _netbsd}.get(__grains__["kernel"], _bsd)(br)
-    return found.get(br) if br else found
+    result = {"Linux": _linux, "NetBSD": _netbsd}.get(__grains__["kernel"], _bsd)(br)
+    return result.get(br) if br else result
 
 
 def list_():
@@ -59,8 +59,8 @@ def interfaces(br=None):
 
         pushsalt run '*' bridge.interfaces lan0
     """
-    found = show(br) if br else None
-    return found.get("interfaces", []) if found else None
+    bridge = show(br) if br else None
+    return bridge.get("interfaces", []) if bridge else None
 
 
 def find_interfaces(*args):
@@ -178,45 +178,45 @@ def _code(*words):
 
 def _linux(br):
     """Columns: name, id, stp, interface; more interfaces in lines of their own."""
-    found, name = {}, None
+    result, name = {}, None
     for line in _run("brctl", "show", *([br] if br else [])).splitlines():
         words = line.split()
         if not words or line.startswith("bridge name"):
             continue
         if len(words) == 1:
-            if name in found:
-                found[name].setdefault("interfaces", []).append(words[0])
+            if name in result:
+                result[name].setdefault("interfaces", []).append(words[0])
         elif re.match(r"[0-9a-f]{4}\.[0-9a-f]{12}$", words[1]):
             name = words[0]
-            found[name] = {"id": words[1], "stp": words[2]}
-            found[name].update({"interfaces": [words[3]]} if len(words) > 3 else {})
-    return found
+            result[name] = {"id": words[1], "stp": words[2]}
+            result[name].update({"interfaces": [words[3]]} if len(words) > 3 else {})
+    return result
 
 
 def _bsd(br):
-    found = {}
+    result = {}
     for name in [br] if br else _run("ifconfig", "-g", "bridge").splitlines():
-        found[name] = {"interfaces": [], "stp": "no"}
+        result[name] = {"interfaces": [], "stp": "no"}
         for line in _run("ifconfig", name).splitlines():
             if line.strip().startswith("member:"):
-                found[name]["interfaces"].append(line.split()[1])
+                result[name]["interfaces"].append(line.split()[1])
                 if "STP" in line:
-                    found[name]["stp"] = "yes"
-    return found
+                    result[name]["stp"] = "yes"
+    return result
 
 
 def _netbsd(br):
-    found, name, listed = {}, None, False
+    result, name, listed = {}, None, False
     for line in _run("brconfig", br or "-a").splitlines():
         if line.startswith("bridge"):
             name, listed = line.split(":")[0], False
-            found[name] = {"interfaces": [], "stp": "no"}
+            result[name] = {"interfaces": [], "stp": "no"}
         elif "Interfaces:" in line:
             listed = True
         elif listed and name:
             match = re.match(r"\s*([a-z0-9]+)\s.*<.*>", line)
             if match:
-                found[name]["interfaces"].append(match.group(1))
+                result[name]["interfaces"].append(match.group(1))
                 if "STP" in line:
-                    found[name]["stp"] = "yes"
-    return found
+                    result[name]["stp"] = "yes"
+    return result

@@ -422,10 +422,10 @@ def _group(name, gid, usergroup, system):
     if gid not in (None, ""):
         if not str(gid).isdigit():
             return str(gid)
-        found = [group["name"] for group in __salt__["group.getent"]() if group["gid"] == int(gid)]
-        if not found:
+        result = [group["name"] for group in __salt__["group.getent"]() if group["gid"] == int(gid)]
+        if not result:
             _complain("there is no group with the number %s" % gid)
-        return found[0] if found else None
+        return result[0] if result else None
     if usergroup is False:
         return "users"
     if not __salt__["group.info"](name) and not _did(["addgroup"] + (["-S"] if system else []) + [str(name)]):
@@ -434,10 +434,10 @@ def _group(name, gid, usergroup, system):
 
 
 def _existing(name):
-    found = __salt__["user.info"](name)
-    if not found:
+    account = __salt__["user.info"](name)
+    if not account:
         raise CommandExecutionError("User '%s' does not exist" % name)
-    return found
+    return account
 
 
 def _set(name, key, value, column):

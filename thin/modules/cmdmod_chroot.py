@@ -110,9 +110,9 @@ def run_chroot(
         if not bg:
             _end(root)
         for place in reversed(places):
-            said = __salt__["mount.umount"](place, lazy=bg)
-            if said is not True:
-                log.error("%s: %s", place, said)
+            answer = __salt__["mount.umount"](place, lazy=bg)
+            if answer is not True:
+                log.error("%s: %s", place, answer)
     if hide_output:
         ret["stdout"] = ret["stderr"] = ""
     return ret
@@ -135,12 +135,12 @@ def _end(root):
 
 
 def _inside(root):
-    found = []
+    result = []
     for name in os.listdir("/proc"):
         try:
             place = os.readlink("/proc/%s/root" % name) if name.isdigit() else ""
         except OSError:
             continue
         if place == root or place.startswith(root + "/"):
-            found.append(int(name))
-    return found
+            result.append(int(name))
+    return result

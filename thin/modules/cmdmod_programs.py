@@ -51,9 +51,9 @@ def which_bin(cmds):
         pushsalt run '*' cmd.which_bin '[pip3, pip]'
     """
     for cmd in cmds if isinstance(cmds, (list, tuple, set)) else ():
-        found = which(cmd)
-        if found:
-            return found
+        program = which(cmd)
+        if program:
+            return program
     return None
 
 
@@ -113,9 +113,9 @@ def shell_info(shell, list_modules=False):
         return {"error": "Unable to run command '%s' Reason: Timed out." % " ".join(argv), "installed": False}
     text = done.stdout.decode("utf-8", "replace")
     ret = {"installed": None, "path": process.which(argv[0])}
-    found = re.search(pattern, text, re.IGNORECASE)
-    if found:
-        ret.update(version_raw=found.group(1), installed=False)
+    match = re.search(pattern, text, re.IGNORECASE)
+    if match:
+        ret.update(version_raw=match.group(1), installed=False)
     number = re.match(r"\d[\d.]*", ret.get("version_raw", ""))
     if number:
         parts = number.group().split(".")[:3]

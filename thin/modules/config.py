@@ -93,9 +93,9 @@ def get(
             if omit:
                 continue
             place = _master() if place is None else place
-            found = data.traverse_dict_and_list(place, key, _MISSING, delimiter)
-            if found is not _MISSING:
-                return found
+            value = data.traverse_dict_and_list(place, key, _MISSING, delimiter)
+            if value is not _MISSING:
+                return value
         return default
     if merge not in ("recurse", "overwrite"):
         log.warning("there is no merge strategy %s; recurse is used", merge)
@@ -103,8 +103,8 @@ def get(
     merged = dict(DEFAULTS)
     for place in (_master(), __pillar__, __grains__, _options()):
         merged = dictupdate.merge(merged, place, merge, merge_lists=__opts__.get("pillar_merge_lists", False))
-    found = data.traverse_dict_and_list(merged, key, _MISSING, delimiter)
-    return default if found is _MISSING else found
+    value = data.traverse_dict_and_list(merged, key, _MISSING, delimiter)
+    return default if value is _MISSING else value
 
 
 def option(
@@ -158,15 +158,15 @@ def merge(value, default="", omit_opts=False, omit_master=False, omit_pillar=Fal
         place = {} if omit else _master() if place is None else place
         if value not in place:
             continue
-        found = place[value]
+        configured = place[value]
         if ret is None:
-            ret = found
+            ret = configured
             if isinstance(ret, str):
                 return ret
-        elif isinstance(ret, dict) and isinstance(found, dict):
-            ret = dict(found, **ret)
-        elif isinstance(ret, (list, tuple)) and isinstance(found, (list, tuple)):
-            ret = list(ret) + list(found)
+        elif isinstance(ret, dict) and isinstance(configured, dict):
+            ret = dict(configured, **ret)
+        elif isinstance(ret, (list, tuple)) and isinstance(configured, (list, tuple)):
+            ret = list(ret) + list(configured)
     return DEFAULTS.get(value, default) if ret is None else ret
 
 
@@ -193,10 +193,10 @@ def items():
 
         pushsalt run '*' config.items
     """
-    found = dict(__opts__)
-    if "pillar" in found:
-        found["pillar"] = _masked(found["pillar"])
-    return found
+    options = dict(__opts__)
+    if "pillar" in options:
+        options["pillar"] = _masked(options["pillar"])
+    return options
 
 
 def backup_mode(backup=""):
@@ -242,8 +242,8 @@ def valid_fileproto(uri):
 
 
 def _master():
-    found = __pillar__.get("master", {})
-    return found if isinstance(found, dict) else {}
+    master = __pillar__.get("master", {})
+    return master if isinstance(master, dict) else {}
 
 
 def _options():

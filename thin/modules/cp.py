@@ -170,12 +170,12 @@ def get_file(path, dest, saltenv=None, makedirs=False, template=None, gzip=None,
             _rendered(text, saltenv, template, kwargs.get("context")).decode("utf-8").rstrip("\n")
             for text in (path, dest)
         )
-    found = _fetch(path, saltenv)
-    if not found:
+    content = _fetch(path, saltenv)
+    if not content:
         log.error("%s was not fetched from the saltenv %s", path, saltenv)
         return ""
     dest = _destination(path, dest)
-    return dest if _put(atomic.pieces(found), dest, makedirs) else ""
+    return dest if _put(atomic.pieces(content), dest, makedirs) else ""
 
 
 def get_template(path, dest, template="jinja", saltenv=None, makedirs=False, **kwargs):
@@ -224,8 +224,8 @@ def get_dir(path, dest, saltenv=None, template=None, gzip=None, **kwargs):
             if not os.path.isdir(target):
                 safepath.makedirs(target)
             continue
-        found = link.file("%s/%s" % (url, relpath), saltenv)
-        if found and _put(atomic.pieces(found), target, makedirs=True):
+        file = link.file("%s/%s" % (url, relpath), saltenv)
+        if file and _put(atomic.pieces(file), target, makedirs=True):
             written.append(target)
     return written
 
@@ -245,27 +245,27 @@ def get_url(path, dest="", saltenv=None, makedirs=False, source_hash=None, verif
     """
     from thin.utils.files import atomic, edit, hashes
 
-    found = _fetch(path, _env(saltenv), verify_ssl)
-    if not found:
+    content = _fetch(path, _env(saltenv), verify_ssl)
+    if not content:
         log.error("Unable to fetch file %s from saltenv %s.", path, _env(saltenv))
         return False
-    if source_hash and not hashes.check(found, source_hash):
+    if source_hash and not hashes.check(content, source_hash):
         log.error("The digest of %s is not %s.", path, source_hash)
         return False
     if dest is None:
-        return edit.read(found).decode("utf-8", "surrogateescape")
+        return edit.read(content).decode("utf-8", "surrogateescape")
     if not dest:
-        return found
+        return content
     dest = _destination(path, dest)
-    return dest if _put(atomic.pieces(found), dest, makedirs) else False
+    return dest if _put(atomic.pieces(content), dest, makedirs) else False
 
 
 def get_file_str(path, saltenv=None):
     """The text of a file of the file server; False if there is no such file."""
     from thin.utils.files import edit
 
-    found = cache_file(path, saltenv)
-    return edit.read(found).decode("utf-8", "surrogateescape") if found else False
+    cached = cache_file(path, saltenv)
+    return edit.read(cached).decode("utf-8", "surrogateescape") if cached else False
 
 
 def cache_file(path, saltenv=None, source_hash=None, verify_ssl=True, use_etag=False):
@@ -292,7 +292,7 @@ def cache_dir(path, saltenv=None, include_empty=False, include_pat=None, exclude
     wanted = [entry for entry in files if walk.check_include_exclude(entry[0], include_pat, exclude_pat)]
     _foresee(url, saltenv, wanted)
     chosen = [entry[0] for entry in wanted]
-    return [found for found in (link.file("%s/%s" % (url.rstrip("/"), name), saltenv) for name in chosen) if found]
+    return [cached for cached in (link.file("%s/%s" % (url.rstrip("/"), name), saltenv) for name in chosen) if cached]
 
 
 def cache_master(saltenv=None):
@@ -319,12 +319,12 @@ def is_cached(path, saltenv=None):
     url, saltenv = _split(path, saltenv)
     kind = sources.scheme(url)
     if kind == "salt":
-        found = _kept(url, saltenv)
+        cached = _kept(url, saltenv)
     elif kind in sources.REMOTE:
-        found = cache_dest(url, saltenv)
+        cached = cache_dest(url, saltenv)
     else:
-        found = sources.local_path(url)
-    return found if found and os.path.exists(found) else ""
+        cached = sources.local_path(url)
+    return cached if cached and os.path.exists(cached) else ""
 
 
 def _kept(url, saltenv):

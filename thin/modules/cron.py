@@ -201,20 +201,20 @@ def write_cron_file_verbose(user, path):
     return _crontab(user, [path])
 
 
-def _set(user, wish):
+def _set(user, desired):
     tab = list_tab(user)
-    identifier = wish["identifier"]
-    old = next((job for job in tab["crons"] + tab["special"] if crontab.matched(job, wish["cmd"], identifier)), None)
+    identifier = desired["identifier"]
+    old = next((job for job in tab["crons"] + tab["special"] if crontab.matched(job, desired["cmd"], identifier)), None)
     if old:
-        if not crontab.drift(old, wish):
+        if not crontab.drift(old, desired):
             return "present"
         for kind in ("crons", "special"):
             tab[kind] = [job for job in tab[kind] if job is not old]
-        wish = crontab.merged(old, wish)
-    if "spec" in wish:
-        tab["special"].append(wish)
+        desired = crontab.merged(old, desired)
+    if "spec" in desired:
+        tab["special"].append(desired)
     else:
-        tab["crons"].append(crontab.drawn(wish))
+        tab["crons"].append(crontab.drawn(desired))
     return _write(user, tab) or ("updated" if old else "new")
 
 

@@ -40,13 +40,13 @@ def crypttab(config="/etc/crypttab"):
 
         pushsalt run '*' cryptdev.crypttab
     """
-    found = {}
+    result = {}
     for entry in filter(None, map(_parsed, textfile.lines(config))):
         name = entry.pop("name")
-        while name in found:
+        while name in result:
             name += "_"
-        found[name] = dict(entry, options=entry["options"].split(","))
-    return found
+        result[name] = dict(entry, options=entry["options"].split(","))
+    return result
 
 
 def rm_crypttab(name, config="/etc/crypttab"):
@@ -121,21 +121,21 @@ def set_crypttab(  # in crypttab, "none" means: prompt for the key
     if not os.path.isfile(config):
         raise CommandExecutionError('Bad config file "%s"' % config)
     line = "{name: <12} {device: <44} {password: <22} {options}\n".format(**entry)
-    said, lines = None, textfile.lines(config)
+    action, lines = None, textfile.lines(config)
     for at, old in enumerate(lines):
         present = _parsed(old)
         if present and all(present[key] == entry[key] for key in keys):
-            said = said or "present"
+            action = action or "present"
             if present != entry:
-                said, lines[at] = "change", line
-    if said is None:
-        said = "new"
+                action, lines[at] = "change", line
+    if action is None:
+        action = "new"
         if lines and not lines[-1].endswith("\n"):
             lines[-1] += "\n"
         lines.append(line)
-    if said != "present" and not test:
+    if action != "present" and not test:
         textfile.write(config, "".join(lines))
-    return said
+    return action
 
 
 def open(name, device, keyfile):

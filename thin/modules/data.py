@@ -19,10 +19,10 @@ def load():
 
     try:
         with open(_path(), "rb") as stream:
-            found = msgpack.unpackb(stream.read(), raw=False, strict_map_key=False)
+            value = msgpack.unpackb(stream.read(), raw=False, strict_map_key=False)
     except (OSError, ValueError, msgpack.exceptions.UnpackException):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 items = load

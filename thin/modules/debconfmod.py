@@ -23,7 +23,7 @@ def __virtual__():
 def get_selections(fetchempty=True):
     """``{package: [[question, type, value]]}``; questions with an empty value are left out if ``fetchempty`` is
     False."""
-    found = {}
+    selections = {}
     output = __salt__["cmd.run_stdout"](["debconf-get-selections"], python_shell=False, output_loglevel="quiet")
     for line in output.splitlines():
         words = line.split("\t", 3)
@@ -31,8 +31,8 @@ def get_selections(fetchempty=True):
             package, question, kind = (word.strip() for word in words[:3])
             value = words[3] if len(words) > 3 else ""
             if fetchempty or value:
-                found.setdefault(package, []).append([question, kind, value])
-    return found
+                selections.setdefault(package, []).append([question, kind, value])
+    return selections
 
 
 def show(name):
@@ -49,22 +49,22 @@ def set_(package, question, type, value, *extra):
 
 def set_file(path, saltenv="base", **kwargs):
     """Answer questions from a file of lines; returns whether the file exists."""
-    found = __salt__["cp.cache_file"](path, saltenv)
-    if not found:
+    cached = __salt__["cp.cache_file"](path, saltenv)
+    if not cached:
         return False
-    with open(found, "rb") as stream:
+    with open(cached, "rb") as stream:
         _load(stream.read())
     return True
 
 
 def set_template(path, template, context, defaults, saltenv="base", **kwargs):
     """Answer questions from a file that is rendered from a template; returns whether it exists."""
-    found = __salt__["cp.get_template"](path, None, template, saltenv, context=context, defaults=defaults)
+    cached = __salt__["cp.get_template"](path, None, template, saltenv, context=context, defaults=defaults)
     try:
-        return bool(found) and set_file(found, saltenv)
+        return bool(cached) and set_file(cached, saltenv)
     finally:
-        if found:
-            safepath.unlink(found)  # a private copy, with the answers in it
+        if cached:
+            safepath.unlink(cached)  # a private copy, with the answers in it
 
 
 def _load(lines):

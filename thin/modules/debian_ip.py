@@ -214,11 +214,15 @@ def get_network_settings():
 
         pushsalt run '*' ip.get_network_settings
     """
-    found = _settings()
+    network_settings = _settings()
     if _ubuntu():
         available = __salt__["service.available"]("networking") and __salt__["service.status"]("networking")
-        found = {"networking": "yes" if available else "no", "hostname": found["hostname"], "domain": found["domain"]}
-    return _shown(found)
+        network_settings = {
+            "networking": "yes" if available else "no",
+            "hostname": network_settings["hostname"],
+            "domain": network_settings["domain"],
+        }
+    return _shown(network_settings)
 
 
 def build_network_settings(**settings):
@@ -370,10 +374,10 @@ def _ifupdown(program, iface, kind):
     if kind in ("slave", "source"):
         return None
     done = __salt__["cmd.run_all"]([program, iface], python_shell=False, env={"LC_ALL": "C"}, ignore_retcode=True)
-    said = "\n".join(filter(None, (done["stdout"], done["stderr"])))
+    output = "\n".join(filter(None, (done["stdout"], done["stderr"])))
     if done["retcode"]:
-        raise CommandExecutionError("%s %s failed: %s" % (program, iface, said))
-    return said
+        raise CommandExecutionError("%s %s failed: %s" % (program, iface, output))
+    return output
 
 
 def _ubuntu():
@@ -386,21 +390,21 @@ def _new_ubuntu():
 
 def _settings():
     """The current settings: networking ("" if unset), hostname, domain, search."""
-    found = {"networking": "", "hostname": "", "domain": "", "search": ""}
+    settings = {"networking": "", "hostname": "", "domain": "", "search": ""}
     for line in textfile.lines(_path("/etc/default/networking")):
         if line.startswith("CONFIGURE_INTERFACES"):
-            found["networking"] = line.partition("=")[2].strip()
-    found["hostname"] = "".join(textfile.lines(_path("/etc/hostname"))[:1]).rstrip("\n")
+            settings["networking"] = line.partition("=")[2].strip()
+    settings["hostname"] = "".join(textfile.lines(_path("/etc/hostname"))[:1]).rstrip("\n")
     for line in textfile.lines(_path("/etc/resolv.conf")):
         words = re.split("[#;]", line)[0].split()
         if words[:1] in (["domain"], ["search"]) and len(words) > 1:
-            found[words[0]] = " ".join(words[1:])
-    return found
+            settings[words[0]] = " ".join(words[1:])
+    return settings
 
 
-def _shown(found):
+def _shown(settings):
     pairs = (("NETWORKING", "networking"), ("HOSTNAME", "hostname"), ("DOMAIN", "domain"), ("SEARCH", "search"))
-    return ["%s=%s\n" % (word, found[key]) for word, key in pairs if found.get(key)]
+    return ["%s=%s\n" % (word, settings[key]) for word, key in pairs if settings.get(key)]
 
 
 def _resolver(wanted):

@@ -50,9 +50,9 @@ def get_enabled():
     for level in ("S", _runlevel()):
         folder = LINKS % level
         for link in os.listdir(folder) if os.path.isdir(folder) else ():
-            found = re.match(r"S\d\d(.+)", link)
-            if found:
-                names.add(found.group(1))
+            match = re.match(r"S\d\d(.+)", link)
+            if match:
+                names.add(match.group(1))
     return sorted(names)
 
 

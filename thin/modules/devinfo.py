@@ -60,15 +60,15 @@ def hwinfo(items=None, short=True, listmd=False, devices=None):
     command += ["--listmd"] if listmd else []
     command += [word for device in devices for word in ("--only", device)]
     text = __salt__["cmd.run_stdout"](command, python_shell=False)
-    found = {"hwinfo": _short(text) if short else _full(text)}
+    result = {"hwinfo": _short(text) if short else _full(text)}
     if "bios" in items:
-        found["bios grains"] = {key: __grains__.get(key) for key in ("efi", "efi-secure-boot")}
+        result["bios grains"] = {key: __grains__.get(key) for key in ("efi", "efi-secure-boot")}
     if "memory" in items:
-        found["memory grains"] = {"mem_total": __grains__.get("mem_total")}
+        result["memory grains"] = {"mem_total": __grains__.get("mem_total")}
     if "network" in items:
         names = ("fqdn", "ip_interfaces") + (() if short else ("dns",))
-        found["network grains"] = {key: __grains__.get(key) for key in names}
-    return found
+        result["network grains"] = {key: __grains__.get(key) for key in names}
+    return result
 
 
 def _fits(properties, wanted):
@@ -91,7 +91,7 @@ def _set(value):
 def _short(text):
     """Parse hwinfo's short format: kinds of devices start at the margin, devices are indented by two blanks, nameless
     ones by four."""
-    found, entry, count = {}, {}, 0
+    result, entry, count = {}, {}, 0
     for line in text.strip().splitlines():
         if line.startswith("    "):
             entry[count] = line.strip()
@@ -100,12 +100,12 @@ def _short(text):
             key, _, value = line.strip().partition(" ")
             entry[key] = value.strip()
         elif line.endswith(":"):
-            entry, count = found.setdefault(line[:-1], {}), 0
-    return found
+            entry, count = result.setdefault(line[:-1], {}), 0
+    return result
 
 
 def _full(text):
-    found, stack = {}, []
+    result, stack = {}, []
     for line in text.strip().splitlines():
         stack = stack[: line.count("  ")]
         line = line.strip()
@@ -115,7 +115,7 @@ def _full(text):
             continue
         if not stack:
             kind, _, words = value.partition(": ")
-            stack = [found.setdefault(key, {kind: words})]
+            stack = [result.setdefault(key, {kind: words})]
         elif line.startswith("[") or not mark:
             stack[-1]["Note"] = line[1:-1] if line.startswith("[") else line
         elif value and not value.startswith("#") and key != "El Torito info":
@@ -123,7 +123,7 @@ def _full(text):
         else:
             stack[-1][key] = below = _below(key, value)
             stack.append(below)
-    return found
+    return result
 
 
 def _value(key, value):

@@ -195,14 +195,14 @@ def _spf(domain, record, nameserver, seen):
         return []
     if words[1].startswith("redirect="):
         return _spf(words[1][len("redirect=") :], "SPF", nameserver, seen)
-    found = []
+    result = []
     for word in words[1:]:
         match = re.match(r"[+~]?(ip[46]|include):(.+)", word)
         if match and match.group(1) == "include":
-            found += _spf(match.group(2), "SPF", nameserver, seen)
+            result += _spf(match.group(2), "SPF", nameserver, seen)
         elif match and check_ip(match.group(2)):
-            found.append(match.group(2))
-    return found
+            result.append(match.group(2))
+    return result
 
 
 def _lines(question, nameserver):

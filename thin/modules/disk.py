@@ -84,11 +84,11 @@ def percent(args=None):
 
         pushsalt run '*' disk.percent /srv
     """
-    found = {row[5]: row[4] for row in _df("disk.percent", ["-P"], None)}
-    if args and args not in found:
+    result = {row[5]: row[4] for row in _df("disk.percent", ["-P"], None)}
+    if args and args not in result:
         log.error("Partition '%s' does not exist!", args)
         return {}
-    return found[args] if args else found
+    return result[args] if args else result
 
 
 def blkid(device=None, token=None):
@@ -108,11 +108,11 @@ def blkid(device=None, token=None):
     """
     command = ["blkid"] + ([device] if device else ["-t", token] if token else [])
     done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True)
-    found = {}
+    result = {}
     for line in done["stdout"].splitlines() if done["retcode"] == 0 else ():
         name, _, rest = line.partition(": ")
-        found[name] = dict(re.findall(r'(\S+?)="([^"]*)"', rest))
-    return found
+        result[name] = dict(re.findall(r'(\S+?)="([^"]*)"', rest))
+    return result
 
 
 def dump(device, args=None):
@@ -135,8 +135,8 @@ def dump(device, args=None):
     done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True)
     if done["retcode"] != 0:
         return False
-    found = dict(zip(_PROPERTIES, done["stdout"].splitlines()))
-    return {fact: found[fact] for fact in args} if args else found
+    properties = dict(zip(_PROPERTIES, done["stdout"].splitlines()))
+    return {fact: properties[fact] for fact in args} if args else properties
 
 
 def tune(device, **kwargs):
@@ -307,7 +307,7 @@ def smart_attributes(dev, attributes=None, values=None):
     done = __salt__["cmd.run_all"](["smartctl", "--attributes", device], python_shell=False, output_loglevel="quiet")
     if done["retcode"] != 0:
         raise CommandExecutionError(done["stderr"] or done["stdout"])
-    found, fields = {}, []
+    smart_attributes, fields = {}, []
     for line in done["stdout"].splitlines():
         if line.startswith("ID#"):
             fields = [name.lower() for name in line.split()[1:]]
@@ -315,10 +315,10 @@ def smart_attributes(dev, attributes=None, values=None):
             number, *rest = line.split(None, len(fields))
             if attributes is None or int(number) in attributes:
                 row = {name: _number(text.strip()) for name, text in zip(fields, rest)}
-                found[int(number)] = {name: row[name] for name in row if values is None or name in values}
-        elif found:
+                smart_attributes[int(number)] = {name: row[name] for name in row if values is None or name in values}
+        elif smart_attributes:
             break
-    return found
+    return smart_attributes
 
 
 def _number(text):
@@ -338,4 +338,4 @@ def _df(caller, words, args):
     if args:  # human-readable sizes and similar
         rows = [line.split(None, 5) for line in text.splitlines()[1:]]
         return [row for row in rows if len(row) == 6]
-    return [found.groups() for found in map(_ROW.match, text.splitlines()) if found]
+    return [match.groups() for match in map(_ROW.match, text.splitlines()) if match]

@@ -33,16 +33,16 @@ def hdparms(disks, args="aAbBcCdgHiJkMmNnQrRuW"):
         pushsalt run '*' disk.hdparms /dev/vdb
     """
     letters = "".join(args) if isinstance(args, (list, tuple)) else args
-    found = {}
+    hdparms = {}
     for disk in disks if isinstance(disks, (list, tuple)) else [disks]:
         disk = disk if disk.startswith("/dev") else "/dev/" + disk
-        found[disk] = {}
+        hdparms[disk] = {}
         for line in _hdparm(["-" + letters, disk], False).splitlines():
             key, mark, value = line.strip().partition(":" if ":" in line else "=")
             value = _value(value.strip()) if mark and line.strip() != disk + ":" else []
             if value != []:
-                found[disk][re.sub(" is$", "", key).strip().lower().replace(" ", "_")] = value
-    return found
+                hdparms[disk][re.sub(" is$", "", key).strip().lower().replace(" ", "_")] = value
+    return hdparms
 
 
 def hpa(disks, size=None):
@@ -61,15 +61,15 @@ def hpa(disks, size=None):
         pushsalt run '*' disk.hpa /dev/vdb
         pushsalt run '*' disk.hpa /dev/vdb 5%
     """
-    found = {}
+    result = {}
     for disk, properties in hdparms(disks, "N").items():
         visible, total, status = next(iter(properties.values()))
-        found[disk] = {"total": total}
+        result[disk] = {"total": total}
         if visible != total and "disabled" not in status:
-            found[disk].update(visible=visible, hidden=total - visible)
+            result[disk].update(visible=visible, hidden=total - visible)
     if size is None:
-        return found
-    for disk, properties in found.items():
+        return result
+    for disk, properties in result.items():
         text = str(size)
         left = (
             properties["total"] * (100 - int(text.strip("%"))) // 100
@@ -124,17 +124,17 @@ def _value(text):
     pair = re.match(r"(\d+) \((\S*)\)", text)
     if pair:
         return [int(pair.group(1)), pair.group(2)]
-    found, named = [], {}
+    result, named = [], {}
     for part in (each.strip() for each in re.split("[/,]", text)):
         key, mark, value = part.partition("=")
         if re.match(r"-?\d+$", part):
-            found.append(int(part))
+            result.append(int(part))
         elif mark and value.strip():
             named[key.strip()] = value.strip()
         elif part and not mark:
-            found.append(part)
-    found += [named] if named else []
-    return found[0] if len(found) == 1 else found
+            result.append(part)
+    result += [named] if named else []
+    return result[0] if len(result) == 1 else result
 
 
 def _means(text):
@@ -152,11 +152,11 @@ def _means(text):
             rows.setdefault("sys", []).append([_number(word) for word in words])
         elif name == "device":
             rows.setdefault(words[0], []).append([_number(word) for word in words[1:]])
-    found = {}
+    means = {}
     for each, table in rows.items():
         header = headers["sys" if each == "sys" else "device"]
-        found[each] = {field: round(sum(column) / len(column), 2) for field, column in zip(header, zip(*table))}
-    return found
+        means[each] = {field: round(sum(column) / len(column), 2) for field, column in zip(header, zip(*table))}
+    return means
 
 
 def _number(word):

@@ -23,12 +23,12 @@ def parse_hosts(hostsfile="/etc/hosts", hosts=None):
     text = hosts or textfile.read(hostsfile)
     if text is None:
         return "Error: hosts data was not found"
-    found = {}
+    by_address = {}
     for line in text.splitlines():
         words = line.partition("#")[0].split()
         if words:
-            found.setdefault(words[0], []).extend(words[1:])
-    return found
+            by_address.setdefault(words[0], []).extend(words[1:])
+    return by_address
 
 
 def hosts_append(hostsfile="/etc/hosts", ip_addr=None, entries=None):
@@ -87,22 +87,22 @@ def parse_zone(zonefile=None, zone=None):
     text = zone if text is None else text
     if not text:
         return "Error: Zone data was not found"
-    found, pending = {}, None
+    result, pending = {}, None
     for line in text.splitlines():
         line = line.partition(";")[0].strip()
         if not line:
             continue
         if line.startswith("$"):
             words = line.split()
-            found[words[0][1:]] = words[1] if len(words) > 1 else ""
+            result[words[0][1:]] = words[1] if len(words) > 1 else ""
             continue
         if pending is not None or ("(" in line and ")" not in line):
             pending = "%s %s" % (pending or "", line)
             if ")" not in line:
                 continue
             line, pending = pending, None
-        _record(found, line.replace("(", " ").replace(")", " "))
-    return found
+        _record(result, line.replace("(", " ").replace(")", " "))
+    return result
 
 
 def check_ip(ip_addr):
@@ -216,38 +216,38 @@ def _resolved(host, family):
     import socket
 
     try:
-        found = socket.getaddrinfo(host, None, getattr(socket, family), 0, socket.SOCK_RAW)
+        answers = socket.getaddrinfo(host, None, getattr(socket, family), 0, socket.SOCK_RAW)
     except (OSError, UnicodeError):
         return "Unable to resolve %s" % host
-    return [entry[4][0] for entry in found]
+    return [entry[4][0] for entry in answers]
 
 
-def _record(found, line):
+def _record(records, line):
     """Add one record to the result."""
-    words = line.replace("@", found["ORIGIN"]).split() if "ORIGIN" in found else line.split()
+    words = line.replace("@", records["ORIGIN"]).split() if "ORIGIN" in records else line.split()
     if "SOA" in words:
         if words[1] != "IN":
             words.pop(1)
         keys = ("ORIGIN", "NETWORK", None, "SOURCE", "CONTACT", "SERIAL")
-        found.update({key: word for key, word in zip(keys, words) if key})
-        found["CONTACT"] = found["CONTACT"].replace(".", "@", 1)
-        found.update({key: _seconds(word) for key, word in zip(("REFRESH", "RETRY", "EXPIRE", "MINTTL"), words[6:])})
+        records.update({key: word for key, word in zip(keys, words) if key})
+        records["CONTACT"] = records["CONTACT"].replace(".", "@", 1)
+        records.update({key: _seconds(word) for key, word in zip(("REFRESH", "RETRY", "EXPIRE", "MINTTL"), words[6:])})
         return
     if words[0] == "IN":
-        words.insert(0, found["ORIGIN"])
+        words.insert(0, records["ORIGIN"])
     if not words[0].endswith(".") and "NS" not in line:
-        words[0] = "%s.%s" % (words[0], found["ORIGIN"])
+        words[0] = "%s.%s" % (words[0], records["ORIGIN"])
     if len(words) < 4:
         return
     if words[2] == "NS":
-        found.setdefault("NS", []).append(words[3])
+        records.setdefault("NS", []).append(words[3])
     elif words[2] == "MX":
-        if "MX" not in found and len(words) > 4:
-            found["MX"] = [{"priority": words[3], "host": words[4]}]
+        if "MX" not in records and len(words) > 4:
+            records["MX"] = [{"priority": words[3], "host": words[4]}]
     elif words[3] in ("A", "AAAA") and len(words) > 4:
-        found.setdefault(words[3], {})[words[0]] = {"TARGET": words[4], "TTL": words[1]}
+        records.setdefault(words[3], {})[words[0]] = {"TARGET": words[4], "TTL": words[1]}
     else:
-        found.setdefault(words[2], {})[words[0]] = words[3]
+        records.setdefault(words[2], {})[words[0]] = words[3]
 
 
 def _seconds(text):

@@ -59,15 +59,15 @@ def create(
         raise SaltInvocationError(str(exc))
     naming = ["--name=%s" % name] if name else []
     out = __salt__["docker.cli"]("create", *(naming + options + [image] + command), env=variables)
-    found = {"Id": out.split()[-1]}
-    found["Name"] = __salt__["docker.inspect_container"](found["Id"])["Name"].lstrip("/")
+    result = {"Id": out.split()[-1]}
+    result["Name"] = __salt__["docker.inspect_container"](result["Id"])["Name"].lstrip("/")
     for network, how in dockerwords.networks(networks).items():
-        __salt__["docker.connect_container_to_network"](found["Name"], network, **how)
+        __salt__["docker.connect_container_to_network"](result["Name"], network, **how)
     if start:
-        __salt__["docker.start"](found["Name"])
-        found["Started"] = True
-    found["Time_Elapsed"] = time.time() - began
-    return found
+        __salt__["docker.start"](result["Name"])
+        result["Started"] = True
+    result["Time_Elapsed"] = time.time() - began
+    return result
 
 
 def run_container(
@@ -103,19 +103,19 @@ def run_container(
 
         pushsalt run '*' docker.run_container registry.example.org/app:2.1 command='app --check'
     """
-    found = {}
+    result = {}
     if name and name in __salt__["docker.list_containers"](all=True):
         if not replace:
             raise CommandExecutionError("Container '%s' exists. Run with replace=True to remove it first" % name)
-        found["Replaces"] = __salt__["docker.rm"](name, force=force)
+        result["Replaces"] = __salt__["docker.rm"](name, force=force)
     remove = kwargs.pop("auto_remove", kwargs.pop("rm", False))
     if bg and remove:
         kwargs["auto_remove"] = True
-    found.update(create(image, name=name, networks=networks, ignore_collisions=ignore_collisions, **kwargs))
-    __salt__["docker.start"](found["Id"])
+    result.update(create(image, name=name, networks=networks, ignore_collisions=ignore_collisions, **kwargs))
+    __salt__["docker.start"](result["Id"])
     if not bg:
-        found["ExitCode"] = __salt__["docker.wait"](found["Id"], ignore_already_stopped=True)["exit_status"]
-        found["Logs"] = __salt__["docker.logs"](found["Id"])
+        result["ExitCode"] = __salt__["docker.wait"](result["Id"], ignore_already_stopped=True)["exit_status"]
+        result["Logs"] = __salt__["docker.logs"](result["Id"])
         if remove:
-            __salt__["docker.rm"](found["Id"])
-    return found
+            __salt__["docker.rm"](result["Id"])
+    return result

@@ -52,7 +52,7 @@ def images(verbose=False, **kwargs):
         pushsalt run '*' docker.images
     """
     ids = _cli("images", "-q", "--no-trunc", *(["-a"] if kwargs.get("all") else [])).split()
-    found = {}
+    images = {}
     for about in serial.loads(_cli("image", "inspect", *sorted(set(ids)))) if ids else []:
         if not about.get("RepoTags") and not kwargs.get("all"):
             continue
@@ -61,8 +61,8 @@ def images(verbose=False, **kwargs):
         entry.update(ParentId=about.get("Parent", ""), Labels=about.get("Labels") or config.get("Labels"))
         entry.update(_sizes(about), **dockerwords.made(about.get("Created")))
         entry.update({"Info": about} if verbose else {})
-        found[about["Id"]] = entry
-    return found
+        images[about["Id"]] = entry
+    return images
 
 
 def inspect_image(name):
@@ -80,11 +80,11 @@ def inspect_image(name):
 
 
 def _sizes(about):
-    found = {}
+    sizes = {}
     for key in ("Size", "VirtualSize"):
         if about.get(key) is not None:
-            found.update({key: about[key], key + "_Human": dockerwords.human(about[key])})
-    return found
+            sizes.update({key: about[key], key + "_Human": dockerwords.human(about[key])})
+    return sizes
 
 
 def list_tags():
@@ -226,13 +226,13 @@ def dangling(prune=False, force=False):
     ids = [each.replace("sha256:", "")[:12] for each in ids]
     if not prune:
         return ids
-    found = {}
+    result = {}
     for each in ids:
         try:
-            found.setdefault(each, {})["Removed"] = bool(rmi(each, force=force))
+            result.setdefault(each, {})["Removed"] = bool(rmi(each, force=force))
         except CommandExecutionError as exc:
-            found.setdefault(each, {}).update(Removed=False, Comment=str(exc))
-    return found
+            result.setdefault(each, {}).update(Removed=False, Comment=str(exc))
+    return result
 
 
 def search(name, official=False, trusted=False):
@@ -246,13 +246,13 @@ def search(name, official=False, trusted=False):
         pushsalt run '*' docker.search postgres
     """
     form = "{{.Name}}\t{{.Description}}\t{{.StarCount}}\t{{.IsOfficial}}"
-    found = {}
+    result = {}
     for line in _cli("search", "--no-trunc", "--format", form, name).splitlines():
         title, text, stars, by_them = (line.split("\t") + [""] * 4)[:4]
         good = by_them.strip() in ("true", "[OK]")
         if not official or good:
-            found[title] = {"Description": text, "Stars": int(stars or 0), "Official": good, "Trusted": False}
-    return found
+            result[title] = {"Description": text, "Stars": int(stars or 0), "Official": good, "Trusted": False}
+    return result
 
 
 def pull(image, insecure_registry=False, api_response=False, client_timeout=60):
@@ -276,9 +276,9 @@ def pull(image, insecure_registry=False, api_response=False, client_timeout=60):
     after = resolve_image_id(image)
     if not pulled and after:
         (already if after == before else pulled).append(after.replace("sha256:", "")[:12])
-    found = {"Pulled": pulled, "Already_Pulled": already}
+    result = {"Pulled": pulled, "Already_Pulled": already}
     status = re.search(r"^Status: (.*)", out, re.M)
-    ret = {"Layers": {key: value for key, value in found.items() if value}, "Time_Elapsed": time.time() - began}
+    ret = {"Layers": {key: value for key, value in result.items() if value}, "Time_Elapsed": time.time() - began}
     now = "Image is up to date" if after == before else "Downloaded newer image"
     return dict(ret, Status=status.group(1) if status else now)
 
@@ -296,11 +296,11 @@ def push(image, insecure_registry=False, api_response=False, client_timeout=60):
     began = time.time()
     words = ["--tls-verify=false"] if insecure_registry and "podman" in _cli("--version").lower() else []
     out = _cli("push", *([*words, dockerwords.full_name(image)]))
-    found = {
+    result = {
         "Pushed": re.findall(r"^(\w+): Pushed", out, re.M),
         "Already_Pushed": re.findall(r"^(\w+): Layer already exists", out, re.M),
     }
-    return {"Layers": {key: value for key, value in found.items() if value}, "Time_Elapsed": time.time() - began}
+    return {"Layers": {key: value for key, value in result.items() if value}, "Time_Elapsed": time.time() - began}
 
 
 def rmi(*names, **kwargs):
@@ -391,8 +391,8 @@ def build(
     else:
         raise SaltInvocationError("Either path or fileobj needs to be provided")
     identity = inspect_image(name)["Id"] if name else out.split()[-1]
-    found = {"Id": identity.replace("sha256:", "")[:12], "Time_Elapsed": time.time() - began}
-    return dict(found, Image=inspect_image(identity).get("RepoTags") or [name]) if name else found
+    result = {"Id": identity.replace("sha256:", "")[:12], "Time_Elapsed": time.time() - began}
+    return dict(result, Image=inspect_image(identity).get("RepoTags") or [name]) if name else result
 
 
 def commit(name, repository, tag="latest", message=None, author=None):

@@ -44,7 +44,7 @@ def ps_(filters=None, **kwargs):
         pushsalt run '*' docker.ps all=True
     """
     words = ["--filter=%s" % each for each in _filters(filters)] + (["-a"] if kwargs.get("all") else [])
-    found = {}
+    ps = {}
     lines = _cli("ps", "--no-trunc", "--format", "{{.ID}} {{.Status}}", *words).splitlines()
     status = dict(line.split(" ", 1) for line in lines if " " in line)
     for about in serial.loads(_cli("container", "inspect", *sorted(status))) if status else []:
@@ -63,15 +63,15 @@ def ps_(filters=None, **kwargs):
         }
         entry.update(dockerwords.made(about.get("Created")))
         entry.update({"Info": about} if kwargs.get("verbose") else {})
-        found[about["Id"]] = entry
+        ps[about["Id"]] = entry
     if kwargs.get("host"):
-        found.setdefault("host", {})["interfaces"] = __salt__["network.interfaces"]()
-    return found
+        ps.setdefault("host", {})["interfaces"] = __salt__["network.interfaces"]()
+    return ps
 
 
 def _open(ports):
     """``[{PrivatePort, Type, IP, PublicPort}]`` of docker's ``{port/protocol: [{HostIp, HostPort}]}``."""
-    found = []
+    result = []
     for port in sorted(ports):
         number, _, kind = port.partition("/")
         for where in ports[port] or [{}]:
@@ -79,8 +79,8 @@ def _open(ports):
             if where.get("HostPort"):
                 address = where.get("HostIp") or "0.0.0.0"  # noqa: S104 - podman shows "" for it
                 one.update(IP=address, PublicPort=int(where["HostPort"]))
-            found.append(one)
-    return found
+            result.append(one)
+    return result
 
 
 def port(name, private_port=None):
@@ -101,8 +101,10 @@ def port(name, private_port=None):
         wanted += "/tcp"
 
     def ports(container):
-        found = (_container(container).get("NetworkSettings") or {}).get("Ports") or {}
-        return {key: found[key] for key in found if wanted is None or wanted.lower() in (key, key.partition("/")[0])}
+        port_map = (_container(container).get("NetworkSettings") or {}).get("Ports") or {}
+        return {
+            key: port_map[key] for key in port_map if wanted is None or wanted.lower() in (key, key.partition("/")[0])
+        }
 
     if not any(char in name for char in "*?["):
         return ports(name)
@@ -161,11 +163,11 @@ def diff(name):
 
         pushsalt run '*' docker.diff web
     """
-    found = {}
+    differences = {}
     for line in _cli("diff", name).splitlines():
         kind, _, path = line.partition(" ")
-        found.setdefault({"A": "Added", "C": "Changed", "D": "Deleted"}.get(kind, kind), []).append(path)
-    return found
+        differences.setdefault({"A": "Added", "C": "Changed", "D": "Deleted"}.get(kind, kind), []).append(path)
+    return differences
 
 
 def compare_containers(first, second, ignore=None):
@@ -183,7 +185,7 @@ def compare_containers(first, second, ignore=None):
     """
     ignored = set(dockerwords.listed(ignore or [])) | _OF_ITS_OWN
     one, other = _container(first), _container(second)
-    found = {}
+    compare_containers = {}
     for part in ("Config", "HostConfig"):
         old, new = one.get(part) or {}, other.get(part) or {}
         for key in sorted((set(old) | set(new)) - ignored):
@@ -192,8 +194,8 @@ def compare_containers(first, second, ignore=None):
             else:
                 pair = {"old": _plain(key, old.get(key), one), "new": _plain(key, new.get(key), other)}
             if _comparable(key, pair["old"]) != _comparable(key, pair["new"]):
-                found.setdefault(part, {})[key] = pair
-    return found
+                compare_containers.setdefault(part, {})[key] = pair
+    return compare_containers
 
 
 def copy_from(name, source, dest, overwrite=False, makedirs=False):

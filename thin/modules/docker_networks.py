@@ -43,11 +43,11 @@ def networks(names=None, ids=None):
 
         pushsalt run '*' docker.networks names=backend
     """
-    found = [inspect_network(each) for each in _cli("network", "ls", "-q", "--no-trunc").split()]
+    networks = [inspect_network(each) for each in _cli("network", "ls", "-q", "--no-trunc").split()]
     wanted = set(dockerwords.listed(names or [])), set(dockerwords.listed(ids or []))
     if not any(wanted):
-        return found
-    return [about for about in found if about["Name"] in wanted[0] or about["Id"] in wanted[1]]
+        return networks
+    return [about for about in networks if about["Name"] in wanted[0] or about["Id"] in wanted[1]]
 
 
 def inspect_network(network_id):
@@ -116,13 +116,13 @@ def connected(name, verbose=False):
 
         pushsalt run '*' docker.connected backend
     """
-    found = {}
+    result = {}
     for identity, about in (inspect_network(name).get("Containers") or {}).items():
-        found[about.get("Name") or about.get("name") or identity] = dict(about, Id=identity)
-    if not found and "podman" in _cli("--version").lower():  # ``docker inspect`` does not list them
+        result[about.get("Name") or about.get("name") or identity] = dict(about, Id=identity)
+    if not result and "podman" in _cli("--version").lower():  # ``docker inspect`` does not list them
         listed = _cli("ps", "-a", "--no-trunc", "--filter=network=%s" % name, "--format", "{{.Names}} {{.ID}}")
-        found = {line.split()[0]: {"Id": line.split()[1]} for line in listed.splitlines() if line.strip()}
-    return found if verbose else sorted(found)
+        result = {line.split()[0]: {"Id": line.split()[1]} for line in listed.splitlines() if line.strip()}
+    return result if verbose else sorted(result)
 
 
 def connect_container_to_network(container, net_id, **kwargs):
@@ -195,12 +195,12 @@ def compare_networks(first, second, ignore="Name,Id,Created,Containers"):
         pushsalt run '*' docker.compare_networks backend frontend
     """
     one, other = [each if isinstance(each, dict) else inspect_network(each) for each in (first, second)]
-    found = {}
+    compare_networks = {}
     for key in sorted((set(one) | set(other)) - set(dockerwords.listed(ignore or ""))):
         old, new = one.get(key) or None, other.get(key) or None
         if old != new:
-            found[key] = {"old": one.get(key), "new": other.get(key)}
-    return found
+            compare_networks[key] = {"old": one.get(key), "new": other.get(key)}
+    return compare_networks
 
 
 def compare_container_networks(first, second):

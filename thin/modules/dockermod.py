@@ -41,9 +41,9 @@ def cli(*words, **options):
     """
     done = everything(*words, **options)
     if done["retcode"]:
-        said = done["stderr"] or done["stdout"]
-        where = "Error 404: " if _MISSING.search(said) else "docker %s failed: " % " ".join(map(str, words[:2]))
-        raise CommandExecutionError(where + said)
+        output = done["stderr"] or done["stdout"]
+        where = "Error 404: " if _MISSING.search(output) else "docker %s failed: " % " ".join(map(str, words[:2]))
+        raise CommandExecutionError(where + output)
     return done["stdout"]
 
 
@@ -84,10 +84,10 @@ def version():
     """
     done = everything("version", "--format", "{{json .}}")
     about = serial.loads(done["stdout"]) if done["stdout"].startswith("{") else {}
-    found = about.get("Server") or about.get("Client") or {"Version": cli("--version")}
-    number = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", found.get("Version", ""))
-    found["VersionInfo"] = tuple(int(part) for part in number.groups() if part) if number else ()
-    return found
+    about_version = about.get("Server") or about.get("Client") or {"Version": cli("--version")}
+    number = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", about_version.get("Version", ""))
+    about_version["VersionInfo"] = tuple(int(part) for part in number.groups() if part) if number else ()
+    return about_version
 
 
 def info():

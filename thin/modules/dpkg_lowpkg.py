@@ -114,10 +114,10 @@ def file_list(*packages, **kwargs):
 
         pushsalt run '*' lowpkg.file_list nginx-common
     """
-    found = file_dict(*packages)
-    if isinstance(found, str):
-        return found
-    return {"errors": [], "files": sorted({path for paths in found["packages"].values() for path in paths})}
+    by_package = file_dict(*packages)
+    if isinstance(by_package, str):
+        return by_package
+    return {"errors": [], "files": sorted({path for paths in by_package["packages"].values() for path in paths})}
 
 
 def file_dict(*packages, **kwargs):
@@ -133,8 +133,8 @@ def file_dict(*packages, **kwargs):
     listed = _installed(packages)
     if isinstance(listed, str):
         return listed
-    found = {name: _run(["dpkg-query", "-L", name])["stdout"].splitlines() for name, _ in listed}
-    return {"errors": [], "packages": found}
+    by_package = {name: _run(["dpkg-query", "-L", name])["stdout"].splitlines() for name, _ in listed}
+    return {"errors": [], "packages": by_package}
 
 
 def info(*packages, **kwargs):
@@ -156,7 +156,7 @@ def info(*packages, **kwargs):
         if not kwargs.get("failhard", True):
             return {}
         raise CommandExecutionError("Error getting packages information: %s" % done["stderr"])
-    found = {}
+    about = {}
     for record in done["stdout"].split("\x1e"):
         if not record.strip():
             continue
@@ -169,8 +169,8 @@ def info(*packages, **kwargs):
         licences = _licence(data["package"])
         if licences:
             data["license"] = licences
-        found[data["package"]] = data
-    return found
+        about[data["package"]] = data
+    return about
 
 
 def _installed(packages):
@@ -193,10 +193,10 @@ def _date(seconds):
 def _licence(package):
     try:
         with open("/usr/share/doc/%s/copyright" % package, encoding="utf-8", errors="replace") as stream:
-            found = {line.split(":", 1)[1].strip() for line in stream if line.startswith("License:")}
+            result = {line.split(":", 1)[1].strip() for line in stream if line.startswith("License:")}
     except OSError:
         return ""
-    return ", ".join(sorted(found))
+    return ", ".join(sorted(result))
 
 
 def _run(command, stdin=None):

@@ -45,8 +45,8 @@ def show_driver(devname):
     done = _ethtool("-i", devname)
     if done["retcode"]:
         return "Not implemented"
-    found = dict(re.findall(r"^([\w-]+): ?(.*)$", done["stdout"], re.M))
-    return {"driver": found.get("driver", ""), "bus_info": found.get("bus-info", "")}
+    fields = dict(re.findall(r"^([\w-]+): ?(.*)$", done["stdout"], re.M))
+    return {"driver": fields.get("driver", ""), "bus_info": fields.get("bus-info", "")}
 
 
 def show_ring(devname):
@@ -63,14 +63,14 @@ def show_ring(devname):
     if done["retcode"]:
         log.error("the device %s has no ring parameters", devname)
         return "Not supported"
-    found, ending = {}, "_max"
+    result, ending = {}, "_max"
     for line in done["stdout"].splitlines():
         if line.startswith("Current"):
             ending = ""
         word, _, value = line.partition(":")
         if word.strip() in _RING and value.strip():
-            found[_RING[word.strip()] + ending] = int(value) if value.strip().isdigit() else 0
-    return found
+            result[_RING[word.strip()] + ending] = int(value) if value.strip().isdigit() else 0
+    return result
 
 
 def set_ring(devname, **kwargs):
@@ -100,13 +100,13 @@ def show_coalesce(devname):
     if done["retcode"]:
         log.error("the device %s has no interrupt coalescing", devname)
         return "Not supported"
-    found = {}
+    result = {}
     switches = re.search(r"Adaptive RX: (\S+)\s+TX: (\S+)", done["stdout"])
     if switches:
-        found["adaptive_rx"], found["adaptive_tx"] = [int(word == "on") for word in switches.groups()]
+        result["adaptive_rx"], result["adaptive_tx"] = [int(word == "on") for word in switches.groups()]
     for word, value in re.findall(r"^([a-z-]+):\s*(\S+)$", done["stdout"], re.M):
-        found[word.replace("-", "_")] = int(value) if value.isdigit() else 0
-    return found
+        result[word.replace("-", "_")] = int(value) if value.isdigit() else 0
+    return result
 
 
 def set_coalesce(devname, **kwargs):
@@ -133,8 +133,8 @@ def show_offload(devname):
         pushsalt run '*' ethtool.show_offload ens3
     """
     done = _ethtool("-k", devname)
-    found = dict(re.findall(r"^([\w-]+): (on|off)", done["stdout"], re.M)) if done["retcode"] == 0 else {}
-    return {name: found.get(word, "not supported") for name, word in _OFFLOADS.items()}
+    features = dict(re.findall(r"^([\w-]+): (on|off)", done["stdout"], re.M)) if done["retcode"] == 0 else {}
+    return {name: features.get(word, "not supported") for name, word in _OFFLOADS.items()}
 
 
 def set_offload(devname, **kwargs):
@@ -194,12 +194,12 @@ def show_features(devname):
 
         pushsalt run '*' ethtool.show_features ens3
     """
-    found = {}
+    features = {}
     for line in _lines("-k", devname)[1:]:
         if ":" in line:
             key, value = [part.strip() for part in line.split(":", 1)]
-            found[key] = {"on": value.split()[:1] == ["on"], "fixed": "fixed" in value}
-    return found
+            features[key] = {"on": value.split()[:1] == ["on"], "fixed": "fixed" in value}
+    return features
 
 
 def set_feature(devname, **kwargs):

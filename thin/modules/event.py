@@ -71,23 +71,23 @@ def send(
 
         pushsalt run '*' event.send 'app/started' version=7 with_grains='[os]'
     """
-    found = {}
+    result = {}
     for name, wanted, values in (
         ("environ", with_env, os.environ),
         ("grains", with_grains, __grains__),
         ("pillar", with_pillar, __pillar__),
     ):
         if wanted:
-            found[name] = {
+            result[name] = {
                 key: values[key] for key in (wanted if isinstance(wanted, list) else values) if key in values
             }
     if with_env_opts:
-        found["saltenv"] = __opts__.get("saltenv", "base")
-        found["pillarenv"] = __opts__.get("pillarenv")
-    found.update((key, value) for key, value in kwargs.items() if not key.startswith("__"))
+        result["saltenv"] = __opts__.get("saltenv", "base")
+        result["pillarenv"] = __opts__.get("pillarenv")
+    result.update((key, value) for key, value in kwargs.items() if not key.startswith("__"))
     if isinstance(data, dict):
-        found.update(data)
-    return fire_master(found, tag, preload)
+        result.update(data)
+    return fire_master(result, tag, preload)
 
 
 def _sent(tag, data):

@@ -89,7 +89,7 @@ def mkfs(device, fs_type, full_return=False, **kwargs):
         pushsalt run '*' extfs.mkfs /dev/vdb1 fs_type=ext3 opts=sync
     """
     done = _run(["mke2fs", "-F", "-t", str(fs_type)] + _options(_MKFS, kwargs) + [device])
-    lines = [line for line in _said(done) if line and not line.startswith(_PROGRESS)]
+    lines = [line for line in _output_lines(done) if line and not line.startswith(_PROGRESS)]
     return dict(done, comment=lines) if full_return else lines
 
 
@@ -113,7 +113,7 @@ def tune(device, full_return=False, **kwargs):
         pushsalt run '*' extfs.tune /dev/vdb1 force=True label=data opts=acl
     """
     done = _run(["tune2fs"] + _options(_TUNE, kwargs) + [device])
-    return dict(done, comment=_said(done)) if full_return else _said(done)
+    return dict(done, comment=_output_lines(done)) if full_return else _output_lines(done)
 
 
 def attributes(device, args=None):
@@ -168,7 +168,7 @@ def dump(device, args=None):
         pushsalt run '*' extfs.dump /dev/vdb1
     """
     command = ["dumpe2fs"] + (["-" + args] if args else []) + [device]
-    found, group = {"attributes": {}, "blocks": {}}, None
+    parts, group = {"attributes": {}, "blocks": {}}, None
     for line in __salt__["cmd.run"](command, python_shell=False).splitlines():
         key, mark, value = line.replace("\t", " ").partition(": ")
         if not line or line.startswith("dumpe2fs"):
@@ -176,28 +176,28 @@ def dump(device, args=None):
         if line.startswith("Group ") and not line.startswith("Group descriptor size"):
             words = line.translate({ord(sign): None for sign in ":()[]"}).split()
             group = {"group": words[1], "range": words[3], "extra": []}
-            found["blocks"]["Group %s" % words[1]] = group
+            parts["blocks"]["Group %s" % words[1]] = group
         elif group is None:
             if mark:
-                found["attributes"][key] = value.split() if key == "Filesystem features" else value.strip()
+                parts["attributes"][key] = value.split() if key == "Filesystem features" else value.strip()
         elif "Free blocks:" in line or "Free inodes:" in line:
             group[key.strip().lower()] = value.split(", ")
         else:
             group["extra"].append(line.strip())
-    return found
+    return parts
 
 
 def _run(command):
     return __salt__["cmd.run_all"](command, python_shell=False)
 
 
-def _said(done):
+def _output_lines(done):
     return "\n".join([done["stdout"] or "", done["stderr"] or ""]).splitlines()
 
 
 def _options(valid, given):
-    found = []
+    options = []
     for key, value in given.items():
         if key in valid:
-            found += ["-" + valid[key]] + ([] if str(value).lower() == "true" else [str(value)])
-    return found
+            options += ["-" + valid[key]] + ([] if str(value).lower() == "true" else [str(value)])
+    return options

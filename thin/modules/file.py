@@ -180,7 +180,7 @@ def find(path, *args, **kwargs):
 
 def open_files(by_pid=False):
     """{path: [pids]} of files that processes have open (Linux), or {pid: [paths]}."""
-    found = {}
+    open_files = {}
     for pid in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if not pid.isdigit():
             continue
@@ -191,8 +191,8 @@ def open_files(by_pid=False):
         for path in sorted(paths):
             if path.startswith("/") and os.path.exists(path):
                 key, value = (int(pid), path) if by_pid else (path, int(pid))
-                found.setdefault(key, []).append(value)
-    return found
+                open_files.setdefault(key, []).append(value)
+    return open_files
 
 
 # -- owners and modes --------------------------------------------------------------------------------------------------

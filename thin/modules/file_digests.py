@@ -188,9 +188,9 @@ def _content(
     from thin.utils.files import sources, web
 
     cache = web.cache_path(source, cachedir(__opts__), saltenv) if sources.scheme(source) in sources.REMOTE else None
-    found = None
+    content = None
     if not template or sources.scheme(source) != "salt":
-        found = sources.resolve(
+        content = sources.resolve(
             name, source, source_hash, source_hash_name, saltenv, skip_verify, verify_ssl, cache, signed, use_etag
         )
-    return sources.rendered(source, saltenv, template, context, defaults, "", "", found) if template else found
+    return sources.rendered(source, saltenv, template, context, defaults, "", "", content) if template else content

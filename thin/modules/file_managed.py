@@ -119,7 +119,7 @@ def manage_file(
         )
         if signed is not None and source and content is not None:
             signed(content.fetched())
-        wish = _wish(
+        desired = _desired(
             user,
             group,
             mode,
@@ -134,9 +134,9 @@ def manage_file(
             ignore_comment_characters,
             new_file_diff,
         )
-        wish.makedirs, wish.dir_mode, wish.show_changes = makedirs, dir_mode, show_changes
-        wish.backup, wish.cachedir = backup or __opts__.get("backup_mode", ""), cachedir(__opts__)
-        return managed.manage(name, content, wish, ret, from_source=bool(source))
+        desired.makedirs, desired.dir_mode, desired.show_changes = makedirs, dir_mode, show_changes
+        desired.backup, desired.cachedir = backup or __opts__.get("backup_mode", ""), cachedir(__opts__)
+        return managed.manage(name, content, desired, ret, from_source=bool(source))
     except managed.Failed as exc:
         ret["changes"].pop("diff", None)
         return dict(ret, result=False, comment=str(exc))
@@ -144,7 +144,7 @@ def manage_file(
         contents_of.unspool(sfn)
 
 
-def _wish(
+def _desired(
     user,
     group,
     mode,
@@ -169,7 +169,7 @@ def _wish(
             "ignore_whitespace": ignore_whitespace,
             "ignore_comment_characters": ignore_comment_characters,
         }
-    return managed.Wish(
+    return managed.Desired(
         user,
         group,
         owner.normalize_mode(mode),
@@ -182,14 +182,14 @@ def _wish(
     )
 
 
-def _about_link(name, changes, wish):
+def _about_link(name, changes, desired):
     """The properties of a link that is not followed, as in Salt: its target as text, its own owner and mode."""
     from thin.utils.files import managed, owner
 
     kept = {key: changes[key] for key in changes if key not in ("user", "group", "mode")}
     if kept.get("diff") == managed.REPLACES_LINK:
         del kept["diff"]
-    kept.update(owner.drift(os.lstat(name), wish.user, wish.group, wish.mode))
+    kept.update(owner.drift(os.lstat(name), desired.user, desired.group, desired.mode))
     return kept
 
 
@@ -218,7 +218,7 @@ def check_file_meta(
     """The changes that manage_file would make; with something to ignore, (whether the changes matter, the changes)."""
     from thin.utils.files import managed
 
-    wish = _wish(
+    desired = _desired(
         user,
         group,
         mode,
@@ -237,13 +237,13 @@ def check_file_meta(
     if contents is None and not (source_sum and "hsum" in source_sum):
         content = None
     name = expand(name)
-    changes, matters = managed.predict(name, content, wish)
+    changes, matters = managed.predict(name, content, desired)
     if not follow_symlinks and os.path.islink(name) and os.path.isfile(name):
-        changes = _about_link(name, changes, wish)
+        changes = _about_link(name, changes, desired)
     if "newfile" not in changes:
         # The states pass an empty text for "leave it"; for other callers, the file's owner is compared with that name.
         changes.update((key, value) for key, value in (("user", user), ("group", group)) if value == "")
-    return (matters, changes) if wish.ignore else changes
+    return (matters, changes) if desired.ignore else changes
 
 
 def check_managed_changes(

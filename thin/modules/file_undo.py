@@ -41,9 +41,9 @@ def undo(jid, test=None, accept_drift=False, keys=None, **kwargs):
     own = str(kwargs.get("__pub_jid") or "")
     keeper = keeping.Keeper(folder, own).of("file.undo") if own.isdigit() else keeping.NoKeeper()
     with keeper:
-        found = undoing.run(folder, jid, accept_drift, keys)
-    if found and found.get("stale"):
+        result = undoing.run(folder, jid, accept_drift, keys)
+    if result and result.get("stale"):
         raise CommandExecutionError("the files have changed since it was looked at; nothing was done")
-    if found and any(entry["result"] is False for entry in found["files"]):
+    if result and any(entry["result"] is False for entry in result["files"]):
         __context__["retcode"] = 2
-    return found or {"files": []}
+    return result or {"files": []}

@@ -278,8 +278,8 @@ def list_backups_dir(path, limit=None):
 
     folder = os.path.join(backup.root(cachedir(__opts__)), expand(path).strip("/"))
     names = {backup.SUFFIX.sub("", name) for name in (os.listdir(folder) if os.path.isdir(folder) else ())}
-    found = {name: list_backups(os.path.join(expand(path), name), limit) for name in sorted(names)}
-    return {name: copies for name, copies in found.items() if copies}
+    backups = {name: list_backups(os.path.join(expand(path), name), limit) for name in sorted(names)}
+    return {name: copies for name, copies in backups.items() if copies}
 
 
 def restore_backup(path, backup_id):

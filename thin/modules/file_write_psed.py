@@ -50,8 +50,8 @@ def psed(path, before, after, limit="", backup=".bak", flags="gMS", escape_all=F
     for letter in flags.replace("g", ""):
         options |= _FLAGS[letter]
     before, limit = [re.escape(str(word)) if escape_all else str(word) for word in (before, limit)]
-    found = re.search(limit, text) if limit else None
-    start = len(text) if limit and not found else found.end() if found else 0
+    match = re.search(limit, text) if limit else None
+    start = len(text) if limit and not match else match.end() if match else 0
     changed = text[:start] + re.sub(before, str(after), text[start:], count=0 if "g" in flags else 1, flags=options)
     if backup:
         __salt__["file.copy"](path, path + backup)

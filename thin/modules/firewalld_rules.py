@@ -155,14 +155,14 @@ def list_port_fwd(zone, permanent=True):
 
         pushsalt run '*' firewalld.list_port_fwd dmz
     """
-    found = []
+    result = []
     for line in _cmd(firewalldrun.zone_option(zone) + ["--list-forward-ports"], permanent).splitlines():
         # IPv6 addresses contain colons
         port, proto, to_port, address = [field.partition("=")[2] for field in line.split(":", 3)]
-        found.append(
+        result.append(
             {"Source port": port, "Protocol": proto, "Destination port": to_port, "Destination address": address}
         )
-    return found
+    return result
 
 
 def add_port_fwd(zone, src, dest, proto="tcp", dstaddr="", permanent=True, force_masquerade=False):

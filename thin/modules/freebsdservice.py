@@ -41,7 +41,7 @@ def get_all(jail=None):
 
         pushsalt run '*' service.get_all
     """
-    return sorted(name for name in _said(jail, "-l").splitlines() if name and not name.isupper())
+    return sorted(name for name in _output(jail, "-l").splitlines() if name and not name.isupper())
 
 
 def get_enabled(jail=None):
@@ -57,11 +57,11 @@ def get_enabled(jail=None):
 
         pushsalt run '*' service.get_enabled
     """
-    found = {os.path.basename(path) for path in _said(jail, "-e").splitlines() if path}
+    result = {os.path.basename(path) for path in _output(jail, "-e").splitlines() if path}
     folder = _jail_path(jail) + "/etc/rc.conf.d"  # "service -e" does not read that folder
     own = os.listdir(folder) if os.path.isdir(folder) else []
-    found.update(name for name in own if name not in found and enabled(name, jail=jail))
-    return sorted(found)
+    result.update(name for name in own if name not in result and enabled(name, jail=jail))
+    return sorted(result)
 
 
 def get_disabled(jail=None):
@@ -307,7 +307,7 @@ def _command(jail, *words):
     return (["jexec", str(jail)] if jail else []) + ["service"] + [str(word) for word in words]
 
 
-def _said(jail, *words):
+def _output(jail, *words):
     return __salt__["cmd.run_stdout"](
         _command(jail, *words), python_shell=False, ignore_retcode=True, env={"LC_ALL": "C"}
     )
@@ -324,7 +324,7 @@ def _is_up(name, jail):
 
 def _rcvar(name, jail):
     """``(variable of rc.conf, whether it enables the service)``; ``(None, False)`` for a service without a variable."""
-    for line in _said(jail, name, "rcvar").splitlines():
+    for line in _output(jail, name, "rcvar").splitlines():
         variable, sign, value = line.partition("=")
         if sign and variable.endswith("_enable") and not variable.startswith("#"):
             return variable, value.split("#")[0].strip().strip('"').lower() in ("yes", "true", "on", "1")
@@ -334,11 +334,11 @@ def _rcvar(name, jail):
 def _jail_path(jail):
     if not jail:
         return ""
-    said = __salt__["cmd.run_stdout"](["jls", "-n", "jid", "name", "path"], python_shell=False)
-    for line in said.splitlines():
-        found = dict(word.partition("=")[::2] for word in line.split())
-        if str(jail) in (found.get("jid"), found.get("name")):
-            return found.get("path", "").rstrip("/")
+    output = __salt__["cmd.run_stdout"](["jls", "-n", "jid", "name", "path"], python_shell=False)
+    for line in output.splitlines():
+        fields = dict(word.partition("=")[::2] for word in line.split())
+        if str(jail) in (fields.get("jid"), fields.get("name")):
+            return fields.get("path", "").rstrip("/")
     raise CommandExecutionError("There is no jail %s" % jail)
 
 

@@ -142,8 +142,8 @@ def list_upgrades(ruby=None, runas=None, gem_bin=None):
 
         pushsalt run '*' gem.list_upgrades
     """
-    found = _listed(["outdated"], ruby, runas, gem_bin)
-    return {name: versions[0].split(" < ")[-1] for name, versions in found.items()}
+    gems = _listed(["outdated"], ruby, runas, gem_bin)
+    return {name: versions[0].split(" < ")[-1] for name, versions in gems.items()}
 
 
 def sources_add(source_uri, ruby=None, runas=None, gem_bin=None):
@@ -190,17 +190,17 @@ def _names(gems):
 
 
 def _major(ruby, gem_bin, runas):
-    found = version(ruby, runas, gem_bin).partition(".")[0]
-    return int(found) if found.isdigit() else 3
+    major = version(ruby, runas, gem_bin).partition(".")[0]
+    return int(major) if major.isdigit() else 3
 
 
 def _listed(words, ruby, runas, gem_bin):
-    found = {}
+    result = {}
     for line in (_gem(words, ruby, runas, gem_bin) or "").splitlines():
         match = re.match(r"^([^ ]+) \((.+)\)", line)
         if match:
-            found[match.group(1)] = match.group(2).split(", ")
-    return found
+            result[match.group(1)] = match.group(2).split(", ")
+    return result
 
 
 def _gem(words, ruby, runas, gem_bin):
@@ -208,7 +208,7 @@ def _gem(words, ruby, runas, gem_bin):
     command, env = [gem_bin or "gem"] + [str(word) for word in words], {"LC_ALL": "C"}
     if not gem_bin:
         home = os.path.expanduser("~%s" % (runas or ""))
-        rvm, rbenv = [_found(home, name) for name in ("rvm", "rbenv")]
+        rvm, rbenv = [_program(home, name) for name in ("rvm", "rbenv")]
         if rvm:
             command = [rvm, ruby or "default", "do"] + command
         elif rbenv:
@@ -224,6 +224,6 @@ def _gem(words, ruby, runas, gem_bin):
     return False
 
 
-def _found(home, name):
+def _program(home, name):
     places = [os.path.join(top, "bin", name) for top in (os.path.join(home, "." + name), "/usr/local/" + name)]
     return next((path for path in places if os.access(path, os.X_OK)), None)

@@ -163,13 +163,13 @@ def is_worktree(cwd, user=None, password=None, output_encoding=None):
 def status(cwd, user=None, password=None, ignore_retcode=False, output_encoding=None):
     """``{"modified", "new", "deleted", "untracked" or git's letters: [paths]}``."""
     kinds = {"M": "modified", "A": "new", "D": "deleted", "??": "untracked"}
-    found = {}
+    states = {}
     done = _git(["status", "-z", "--porcelain"], cwd, user, ignore_retcode, output_encoding)
     for line in done["stdout"].split("\0"):
         kind, _, path = line.strip().partition(" ")
         if path:
-            found.setdefault(kinds.get(kind, kind), []).append(path.strip())
-    return found
+            states.setdefault(kinds.get(kind, kind), []).append(path.strip())
+    return states
 
 
 def version(versioninfo=False):
@@ -370,12 +370,12 @@ def config_get_regexp(
     kwargs.pop("all", None)
     words = [key] + ([value_regex] if value_regex is not None else [])
     done = _config("--get-regexp", words, cwd, user, ignore_retcode, output_encoding, kwargs)
-    found = {}
+    result = {}
     for line in done["stdout"].splitlines() if done["retcode"] != 1 else ():
         name, _, value = line.partition(" ")
         if value:
-            found.setdefault(name, []).append(value)
-    return found
+            result.setdefault(name, []).append(value)
+    return result
 
 
 def _config(question, words, cwd, user, ignore_retcode, output_encoding, kwargs):

@@ -301,23 +301,23 @@ def remote_refs(
 
 def remotes(cwd, user=None, password=None, redact_auth=True, ignore_retcode=False, output_encoding=None):
     """``{name: {"fetch": URL, "push": URL}}``."""
-    found = {}
+    remotes = {}
     for line in _git(["remote", "--verbose"], cwd, user, ignore_retcode, output_encoding)["stdout"].splitlines():
         name, _, rest = line.partition("\t")
         url, _, action = rest.rpartition(" ")
         if action in ("(fetch)", "(push)"):
-            found.setdefault(name, {})[action[1:-1]] = gitrun.redact(url) if redact_auth else url
-    return found
+            remotes.setdefault(name, {})[action[1:-1]] = gitrun.redact(url) if redact_auth else url
+    return remotes
 
 
 def remote_get(
     cwd, remote="origin", user=None, password=None, redact_auth=True, ignore_retcode=False, output_encoding=None
 ):
     """``{"fetch": URL, "push": URL}`` of a remote. Raises CommandExecutionError if it does not exist."""
-    found = remotes(cwd, user, password, redact_auth, ignore_retcode, output_encoding)
-    if remote not in found:
+    by_name = remotes(cwd, user, password, redact_auth, ignore_retcode, output_encoding)
+    if remote not in by_name:
         raise CommandExecutionError("Remote '%s' not present in git checkout located at %s" % (remote, cwd))
-    return found[remote]
+    return by_name[remote]
 
 
 def remote_set(

@@ -47,7 +47,7 @@ def list_worktrees(cwd, stale=False, user=None, password=None, output_encoding=N
     _refuse_unknown(kwargs)
     if everything and stale:
         raise CommandExecutionError("'all' and 'stale' cannot both be set to True")
-    found = {}
+    worktrees = {}
     out = _git(["worktree", "list", "--porcelain"], cwd, user, output_encoding=output_encoding)["stdout"]
     for block in out.strip().split("\n\n"):
         properties = {line.partition(" ")[0]: line.partition(" ")[2] for line in block.splitlines()}
@@ -58,7 +58,7 @@ def list_worktrees(cwd, stale=False, user=None, password=None, output_encoding=N
         if gone != bool(stale) and not everything:
             continue
         branch = properties.get("branch", "").replace("refs/heads/", "", 1)
-        entry = found[path] = {
+        entry = worktrees[path] = {
             "stale": gone,
             "HEAD": head,
             "detached": "detached" in properties,
@@ -68,7 +68,7 @@ def list_worktrees(cwd, stale=False, user=None, password=None, output_encoding=N
             words = ["tag", "--points-at", head]
             tags = _git(words, cwd, user, output_encoding=output_encoding)["stdout"].splitlines()
             entry.update({"tags": tags} if tags else {})
-    return found
+    return worktrees
 
 
 def worktree_add(
@@ -281,6 +281,6 @@ def _git(words, cwd, user, ignore_retcode=False, output_encoding=None, redirect_
         output_encoding=output_encoding,
     )
     if done["retcode"] != 0:
-        said = gitrun.redact(done["stdout" if redirect_stderr else "stderr"])
-        raise CommandExecutionError("Command 'git %s' failed: %s" % (gitrun.redact(" ".join(words)), said))
+        output = gitrun.redact(done["stdout" if redirect_stderr else "stderr"])
+        raise CommandExecutionError("Command 'git %s' failed: %s" % (gitrun.redact(" ".join(words)), output))
     return done

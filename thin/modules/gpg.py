@@ -64,11 +64,11 @@ def verify(
         done = gpg.run(argv + ["-"], text.encode("utf-8"))
     else:
         done = gpg.run(argv + ([signature] if signature else []) + [filename])
-    found = signatures(gnupg.text(done.stdout))
+    signed = signatures(gnupg.text(done.stdout))
     if signers:
-        return _by(found, _listed(signed_by_any), _listed(signed_by_all))
-    valid = [one for one in found if one["trust_level"] is not None]
-    if not valid or any(one["status"] == _STATUS["BADSIG"] for one in found):
+        return _by(signed, _listed(signed_by_any), _listed(signed_by_all))
+    valid = [one for one in signed if one["trust_level"] is not None]
+    if not valid or any(one["status"] == _STATUS["BADSIG"] for one in signed):
         return {"res": False, "message": "The signature could not be verified."}
     last = valid[-1]
     return {
@@ -84,9 +84,9 @@ def _listed(value):
     return [str(one) for one in (value if isinstance(value, list) else [value] if value else [])]
 
 
-def _by(found, some, every):
-    ret = {"res": False, "message": "", "signatures": found}
-    valid = {one["fingerprint"] for one in found if one["trust_level"] is not None}
+def _by(signed, some, every):
+    ret = {"res": False, "message": "", "signatures": signed}
+    valid = {one["fingerprint"] for one in signed if one["trust_level"] is not None}
     lacking = [signer for signer in every if signer not in valid]
     if some and not valid.intersection(some):
         ret["message"] = "None of the public keys listed in signed_by_any provided a valid signature"
@@ -105,7 +105,7 @@ def signatures(status):
     The record of a valid signature ends with its trust level. A signature without one before the next NEWSIG is
     invalid.
     """
-    found, current = [], {}
+    signatures, current = [], {}
     for line in status.split("\n"):
         words = line.split(" ")
         if words[0] != "[GNUPG:]" or len(words) < 2:
@@ -121,12 +121,12 @@ def signatures(status):
                 "username": " ".join(rest[1:]) if key != "ERRSIG" else None,
                 "status": _STATUS[key],
             }
-            found.append(current)
+            signatures.append(current)
         elif key == "VALIDSIG" and current.get("status") == _STATUS["GOODSIG"]:
             current.update(fingerprint=rest[9] if len(rest) > 9 else rest[0], status="signature valid")
         elif key in TRUST and current.get("status") == "signature valid":
             current["trust_level"] = TRUST[key]
-    return found
+    return signatures
 
 
 _STATUS = {

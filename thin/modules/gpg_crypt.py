@@ -39,7 +39,7 @@ def sign(
     gpg = gnupg.Gpg(user, gnupghome, keyring, reads=True)
     done = gpg.run(command, data, passphrase=_passphrase(use_passphrase), status="2")
     if done.retcode:
-        log.error("%s", gnupg.said(done))
+        log.error("%s", gnupg.messages(done))
     if output and filename:
         _write(output, done.stdout)
     return gnupg.plain(done.stdout)
@@ -110,8 +110,8 @@ def decrypt(
 def _answer(gpg, command, data, passphrase, output, bare, what):
     done = gpg.run(command, data, passphrase=passphrase, status="2")
     if done.retcode:
-        log.error("%s", gnupg.said(done))
-        return False if bare else {"res": False, "comment": "%s.\n%s" % (_trouble(done), gnupg.said(done))}
+        log.error("%s", gnupg.messages(done))
+        return False if bare else {"res": False, "comment": "%s.\n%s" % (_trouble(done), gnupg.messages(done))}
     if output:
         _write(output, done.stdout)
     if bare:

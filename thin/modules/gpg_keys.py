@@ -62,8 +62,8 @@ def read_key(path=None, text=None, fingerprint=None, keyid=None, user=None, gnup
         raise SaltInvocationError("`path` and `text` are mutually exclusive.")
     data = text.encode("utf-8") if text else _read(path)
     gpg = gnupg.Gpg(user, gnupghome, reads=True)
-    found = gpg.keys(["--import-options", "import-show", "--dry-run", "--import"], data)
-    return [key for key in found if not (fingerprint or keyid) or _is(key, keyid, fingerprint)]
+    keys = gpg.keys(["--import-options", "import-show", "--dry-run", "--import"], data)
+    return [key for key in keys if not (fingerprint or keyid) or _is(key, keyid, fingerprint)]
 
 
 def create_key(
@@ -156,15 +156,15 @@ def delete_key(
         if use_passphrase:
             secret = __salt__["pillar.get"]("gpg_passphrase", unmask=True)
             if not secret:
-                said = "Failed to delete secret key for %s: gpg_passphrase not available in pillar."
-                return dict(ret, message=said % wanted)
+                message = "Failed to delete secret key for %s: gpg_passphrase not available in pillar."
+                return dict(ret, message=message % wanted)
         done = gpg.run(["--yes", "--delete-secret-keys", wanted], passphrase=secret)
         if done.retcode:
-            return dict(ret, message="Failed to delete secret key for %s: %s" % (wanted, gnupg.said(done)))
+            return dict(ret, message="Failed to delete secret key for %s: %s" % (wanted, gnupg.messages(done)))
         words = "Secret key for %s deleted\n" % wanted
     done = gpg.run(["--yes", "--delete-keys", wanted])
     if done.retcode:
-        return dict(ret, message="%sFailed to delete public key for %s: %s" % (words, wanted, gnupg.said(done)))
+        return dict(ret, message="%sFailed to delete public key for %s: %s" % (words, wanted, gnupg.messages(done)))
     return {"res": True, "message": "%sPublic key for %s deleted" % (words, wanted)}
 
 
@@ -226,7 +226,7 @@ def trust_key(keyid=None, fingerprint=None, trust_level=None, user=None, gnupgho
     line = "%s:%s:\n" % (key["fingerprint"], number)
     done = gnupg.Gpg(user, gnupghome, keyring).run(["--import-ownertrust"], line.encode("ascii"))
     if done.retcode:
-        return {"res": False, "message": gnupg.said(done)}
+        return {"res": False, "message": gnupg.messages(done)}
     return {"res": True, "message": "Setting ownership trust to %s." % name, "fingerprint": key["fingerprint"]}
 
 
@@ -247,7 +247,7 @@ def receive_keys(keyserver=None, keys=None, user=None, gnupghome=None, keyring=N
     for words in gnupg.status(done, "IMPORT_OK"):
         ret["message"].append(_RECEIVED.get(words[0], "Key %s changed") % words[1])
     if not ret["message"]:
-        ret = {"res": False, "message": ["GPG reported failure: %s" % gnupg.said(done)]}
+        ret = {"res": False, "message": ["GPG reported failure: %s" % gnupg.messages(done)]}
     return ret
 
 
@@ -262,16 +262,16 @@ def search_keys(text, keyserver=None, user=None, gnupghome=None):
         pushsalt run '*' gpg.search_keys ada@example.org
     """
     command = ["--with-colons", "--keyserver", keyserver or KEY_SERVER, "--search-keys", "--", text]
-    found = []
+    search_keys = []
     for line in gnupg.text(gnupg.Gpg(user, gnupghome, reads=True).run(command).stdout).split("\n"):
         fields = line.split(":")
         if fields[0] == "pub" and len(fields) > 5:
             # pub:id:algorithm:length:created:expires:flags
             key = ["pub", "", fields[3], "", fields[1][-16:], fields[4], fields[5], "", ""]
-            found += gnupg.shown(":".join(key))
-        elif fields[0] == "uid" and found:
-            found[-1]["uids"].append(_decoded(fields[1]))
-    return found
+            search_keys += gnupg.shown(":".join(key))
+        elif fields[0] == "uid" and search_keys:
+            search_keys[-1]["uids"].append(_decoded(fields[1]))
+    return search_keys
 
 
 # Private functions

@@ -117,7 +117,7 @@ def equals(key, value):
     return str(value) == str(get(key))
 
 
-def _sanitized(found, sanitize):
+def _sanitized(grains, sanitize):
     if data.is_true(sanitize):
-        found.update((name, hide(found[name])) for name, hide in _SANITIZERS.items() if name in found)
-    return found
+        grains.update((name, hide(grains[name])) for name, hide in _SANITIZERS.items() if name in grains)
+    return grains

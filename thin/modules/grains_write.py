@@ -119,14 +119,14 @@ def append(key, val, convert=False, delimiter=data.DELIMITER):
 
         pushsalt run '*' grains.append roles web
     """
-    found = _get(key, [], delimiter)
-    if convert and not isinstance(found, list):
-        found = [] if found is None else [found]
-    if not isinstance(found, list):
+    result = _get(key, [], delimiter)
+    if convert and not isinstance(result, list):
+        result = [] if result is None else [result]
+    if not isinstance(result, list):
         return "The key %s is not a valid list" % key
-    if val in found:
+    if val in result:
         return "The val %s was already in the list %s" % (val, key)
-    return _write(key, found + (val if isinstance(val, list) else [val]), delimiter)
+    return _write(key, result + (val if isinstance(val, list) else [val]), delimiter)
 
 
 def remove(key, val, delimiter=data.DELIMITER):
@@ -139,13 +139,13 @@ def remove(key, val, delimiter=data.DELIMITER):
 
         pushsalt run '*' grains.remove roles web
     """
-    found = _get(key, [], delimiter)
-    if not isinstance(found, list):
+    value = _get(key, [], delimiter)
+    if not isinstance(value, list):
         return "The key %s is not a valid list" % key
-    if val not in found:
+    if val not in value:
         return "The val %s was not in the list %s" % (val, key)
-    found.remove(val)
-    return _write(key, found, delimiter)
+    value.remove(val)
+    return _write(key, value, delimiter)
 
 
 def delkey(key, force=False):
@@ -178,8 +178,8 @@ def _get(key, default, delimiter):
     """A copy of the value at a path: the grains of this run are updated only after the changed copy was written."""
     import copy
 
-    found = data.traverse_dict_and_list(__grains__, key, default, delimiter)
-    return found if found is default and default is _ABSENT else copy.deepcopy(found)
+    value = data.traverse_dict_and_list(__grains__, key, default, delimiter)
+    return value if value is default and default is _ABSENT else copy.deepcopy(value)
 
 
 def _write(key, value, delimiter):
@@ -193,13 +193,13 @@ def _write(key, value, delimiter):
 
 
 def _put_in_list(items, key, value):
-    found = False
+    result = False
     for at, item in enumerate(items):
         if item == key:
-            items[at], found = {key: value}, True
+            items[at], result = {key: value}, True
         elif isinstance(item, dict) and key in item:
-            item[key], found = value, True
-    return items if found else items + [{key: value}]
+            item[key], result = value, True
+    return items if result else items + [{key: value}]
 
 
 def _read(path):
@@ -215,8 +215,8 @@ def _read(path):
 
         if not link.connected():
             raise
-        found = link.ask("slsutil.deserialize", ["yaml", text])
-        return found if isinstance(found, dict) else {}
+        grains = link.ask("slsutil.deserialize", ["yaml", text])
+        return grains if isinstance(grains, dict) else {}
 
 
 def _ret(result, comment, changes=None):

@@ -74,14 +74,14 @@ def digest(instr, checksum="md5"):
 
 def digest_file(infile, checksum="md5"):
     """The hexadecimal digest of a file. Raises CommandExecutionError if there is none."""
-    found = _hash(checksum)()
+    digest = _hash(checksum)()
     try:
         with open(infile, "rb") as source:
             for piece in iter(lambda: source.read(1 << 18), b""):
-                found.update(piece)
+                digest.update(piece)
     except OSError as exc:
         raise CommandExecutionError("Cannot read %s: %s" % (infile, exc.strerror))
-    return found.hexdigest()
+    return digest.hexdigest()
 
 
 def base64_b64encode(instr):

@@ -33,8 +33,8 @@ def get_ip(host):
 
         pushsalt run '*' hosts.get_ip web1
     """
-    found = hostsfile.parse(_lines())
-    return next((ip for ip, data in found.items() if isinstance(data, dict) and host in data["aliases"]), "")
+    hosts = hostsfile.parse(_lines())
+    return next((ip for ip, data in hosts.items() if isinstance(data, dict) and host in data["aliases"]), "")
 
 
 def get_alias(ip):

@@ -225,8 +225,10 @@ def _keep(path, text):
 
 
 def _kind(headers):
-    said = next((value for name, value in headers.items() if name.lower() == "content-type"), "application/json")
-    return next((kind for kind in ("xml", "json", "yaml") if kind in said), "plain")
+    content_type = next(
+        (value for name, value in headers.items() if name.lower() == "content-type"), "application/json"
+    )
+    return next((kind for kind in ("xml", "json", "yaml") if kind in content_type), "plain")
 
 
 def _decoded(body, kind):
@@ -248,17 +250,17 @@ def _element(node):
     """
     if not len(node):
         return {_tag(node): node.text}
-    found, again = {}, set()
+    result, again = {}, set()
     for child in node:
         name = _tag(child)
-        if name not in found:
-            found[name] = _element(child) if len(child) else child.text
+        if name not in result:
+            result[name] = _element(child) if len(child) else child.text
             continue
         if name not in again:
             again.add(name)
-            found[name] = [found[name]]
-        found[name].append(_element(child))
-    return found
+            result[name] = [result[name]]
+        result[name].append(_element(child))
+    return result
 
 
 def _tag(node):

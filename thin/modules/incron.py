@@ -97,14 +97,14 @@ def list_tab(user):
 
         pushsalt run '*' incron.list_tab app
     """
-    found = {"crons": [], "pre": []}
+    result = {"crons": [], "pre": []}
     for line in (raw_system_incron() if user == "system" else raw_incron(user)).splitlines():
         words = line.split()
         if len(words) > 3:
-            found["crons"].append({"path": words[0], "mask": words[1], "cmd": " ".join(words[2:])})
+            result["crons"].append({"path": words[0], "mask": words[1], "cmd": " ".join(words[2:])})
         else:
-            found["pre"].append(line)
-    return found
+            result["pre"].append(line)
+    return result
 
 
 def ls(user):
@@ -138,18 +138,18 @@ def set_job(user, path, mask, cmd):
     if bad:
         return bad
     table, wanted = list_tab(user), sorted(mask.split(","))
-    kept, said = [], "new"
+    kept, comments = [], "new"
     for job in table["crons"]:
         if (job["path"], job["cmd"]) == (path, cmd):
             present = job["mask"].split(",")
             if sorted(present) == wanted:
                 return "present"
             if set(present) & set(wanted):
-                said = "updated"
+                comments = "updated"
                 continue
         kept.append(job)
     table["crons"] = kept + [{"cmd": cmd, "path": path, "mask": mask}]
-    return _written(user, table) or said
+    return _written(user, table) or comments
 
 
 def rm_job(user, path, mask, cmd):

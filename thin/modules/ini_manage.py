@@ -29,10 +29,10 @@ def set_option(file_name, sections=None, separator="=", encoding=None, no_spaces
 
 def get_option(file_name, section, option, separator="=", encoding=None):
     """The value of an option, or None."""
-    found = _file(file_name, separator, encoding)
+    options = _file(file_name, separator, encoding)
     if section:
-        found = found.get(section, {})
-    return found.get(option) if isinstance(found, dict) else None
+        options = options.get(section, {})
+    return options.get(option) if isinstance(options, dict) else None
 
 
 def remove_option(file_name, section, option, separator="=", encoding=None):

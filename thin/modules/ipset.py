@@ -166,8 +166,8 @@ def add(name=None, entry=None, family="ipv4", **kwargs):
             words += [option] if option == "nomatch" else [option, kwargs[option]]
     if entry in _members(name):
         return "Warn: Entry %s already exists in set %s" % (entry, name)
-    said = _done(words)
-    return "Error: %s" % said if said else "Success"
+    output = _done(words)
+    return "Error: %s" % output if output else "Success"
 
 
 def delete(name=None, entry=None, family="ipv4", **kwargs):
@@ -186,8 +186,8 @@ def delete(name=None, entry=None, family="ipv4", **kwargs):
         return "Error: Entry needs to be specified"
     if not _about(name):
         return "Error: Set %s does not exist" % name
-    said = _done(["del", name, entry])
-    return "Error: %s" % said if said else "Success"
+    output = _done(["del", name, entry])
+    return "Error: %s" % output if output else "Success"
 
 
 def check(name=None, entry=None, family="ipv4"):

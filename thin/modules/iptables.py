@@ -354,8 +354,8 @@ def _can(option, family):
     """Whether the program has an option; the answer is cached."""
     key = "iptables.help.%s" % family
     if key not in __context__:
-        said = _run(_program(family), ["--help"])
-        __context__[key] = said["stdout"] + said["stderr"]
+        output = _run(_program(family), ["--help"])
+        __context__[key] = output["stdout"] + output["stderr"]
     return option in __context__[key]
 
 

@@ -38,15 +38,15 @@ def get_sys():
     """
     if process.which("localectl"):
         done = _run(["localectl", "status"])
-        found = re.search(r"(?m)^\s*VC Keymap:\s*(.*?)\s*$", done["stdout"])
-        if not found:
+        match = re.search(r"(?m)^\s*VC Keymap:\s*(.*?)\s*$", done["stdout"])
+        if not match:
             raise CommandExecutionError("localectl does not tell the layout: %s" % (done["stderr"] or done["stdout"]))
-        return found.group(1)
+        return match.group(1)
     path, variable = _FILES[__grains__["os_family"]]
-    found = re.search(r"(?m)^\s*%s=(.*)$" % variable, textfile.read(path, ""))
-    if not found:
+    match = re.search(r"(?m)^\s*%s=(.*)$" % variable, textfile.read(path, ""))
+    if not match:
         raise CommandExecutionError("There is no %s in %s" % (variable, path))
-    return found.group(1).strip().replace('"', "")
+    return match.group(1).strip().replace('"', "")
 
 
 def set_sys(layout):
@@ -84,10 +84,10 @@ def get_x():
         pushsalt run '*' keyboard.get_x
     """
     done = _run(["setxkbmap", "-query"])
-    found = re.search(r"(?m)^layout:\s*(.*?)\s*$", done["stdout"])
-    if not found:
+    match = re.search(r"(?m)^layout:\s*(.*?)\s*$", done["stdout"])
+    if not match:
         raise CommandExecutionError("setxkbmap does not tell the layout: %s" % (done["stderr"] or done["stdout"]))
-    return found.group(1)
+    return match.group(1)
 
 
 def set_x(layout):

@@ -30,14 +30,14 @@ def available():
     release = os.uname()[2]
     folder = os.path.join("/lib/modules", release)
     paths = [line.strip() for line in textfile.lines(os.path.join(folder, "modules.builtin"))]
-    found = [os.path.basename(path).partition(".ko")[0] for path in paths if path]
+    result = [os.path.basename(path).partition(".ko")[0] for path in paths if path]
     folders = [folder]
     if "Arch" in __grains__.get("os_family", ""):
         folders.append("/lib/modules/extramodules-%s-ARCH" % ".".join(release.split(".")[:2]))
     for top in folders:
         for _, _, files in os.walk(top):
-            found += [name.partition(".ko")[0].replace("-", "_") for name in files if ".ko" in name]
-    return sorted(found)
+            result += [name.partition(".ko")[0].replace("-", "_") for name in files if ".ko" in name]
+    return sorted(result)
 
 
 def check_available(mod):
@@ -63,12 +63,12 @@ def lsmod():
 
         pushsalt run '*' kmod.lsmod
     """
-    found = []
+    result = []
     for words in map(str.split, __salt__["cmd.run"]([_program("lsmod")], python_shell=False).splitlines()):
         if len(words) > 2 and words[0] != "Module":
             users = words[3].split(",") if len(words) > 3 else []
-            found.append({"size": words[1], "module": words[0], "depcount": words[2], "deps": users})
-    return found
+            result.append({"size": words[1], "module": words[0], "depcount": words[2], "deps": users})
+    return result
 
 
 def mod_list(only_persist=False):

@@ -54,20 +54,20 @@ def getfacl(*args, **kwargs):
     """
     command = ["getfacl", "--absolute-names"] + _recursive(kwargs) + ["--"] + _paths(args)
     out = __salt__["cmd.run_stdout"](command, python_shell=False)
-    found, entry = {}, None
+    result, entry = {}, None
     for line in out.splitlines():
         if line.startswith("# "):
             key, _, value = line[2:].partition(": ")
             value = _unescaped(value)
             if key == "file":
-                entry = found[value] = {"comment": {}, "user": [], "group": []}
+                entry = result[value] = {"comment": {}, "user": [], "group": []}
             if entry is not None:
                 entry["comment"][key] = value
                 if key == "flags":
                     entry.update((word, True) for (mark, word), flag in zip(_FLAGS, value) if flag == mark)
         elif line and entry is not None:
             _enter(entry, line)
-    return found
+    return result
 
 
 def wipefacls(*args, **kwargs):

@@ -122,14 +122,14 @@ def pvdisplay(pvname="", real=False, quiet=False):
         pushsalt run '*' lvm.pvdisplay
         pushsalt run '*' lvm.pvdisplay /dev/vdb1
     """
-    found = {}
+    result = {}
     for row in lvmrun.rows(__salt__["cmd.run_all"], "pvdisplay", pvname, _PV, quiet):
         device = row["Physical Volume Device"]
         if real:
             device = os.path.realpath(device)
             row["Real Physical Volume Device"] = device
-        found[device] = row
-    return found
+        result[device] = row
+    return result
 
 
 def vgdisplay(vgname="", quiet=False):
@@ -209,8 +209,8 @@ def pvremove(devices, override=True, force=True):
 
         pushsalt run '*' lvm.pvremove /dev/vdb1,/dev/vdc1
     """
-    said = _each("pvremove", devices, override, force)
-    return _affected(_list(devices), False) if said is True else True if said is None else said
+    results = _each("pvremove", devices, override, force)
+    return _affected(_list(devices), False) if results is True else True if results is None else results
 
 
 def pvresize(devices, override=True, force=True):
@@ -230,8 +230,8 @@ def pvresize(devices, override=True, force=True):
 
         pushsalt run '*' lvm.pvresize /dev/vdb1,/dev/vdc1
     """
-    said = _each("pvresize", devices, override, force)
-    return True if said is None else said
+    results = _each("pvresize", devices, override, force)
+    return True if results is None else results
 
 
 def vgcreate(vgname, devices, force=False, **kwargs):
@@ -258,8 +258,8 @@ def vgcreate(vgname, devices, force=False, **kwargs):
     if not vgname or not devices:
         return "Error: vgname and device(s) are both required"
     done = _run(["vgcreate", vgname] + _list(devices) + [lvmrun.yes(force)] + _options(kwargs, _VGCREATE))
-    said = lvmrun.said(done, 'Volume group "%s" successfully created' % vgname)
-    return dict(vgdisplay(vgname), **{"Output from vgcreate": said})
+    answer = lvmrun.outcome(done, 'Volume group "%s" successfully created' % vgname)
+    return dict(vgdisplay(vgname), **{"Output from vgcreate": answer})
 
 
 def vgextend(vgname, devices, force=False):
@@ -282,7 +282,7 @@ def vgextend(vgname, devices, force=False):
     if not vgname or not devices:
         return "Error: vgname and device(s) are both required"
     done = _run(["vgextend", vgname, lvmrun.yes(force)] + _list(devices))
-    return {"Output from vgextend": lvmrun.said(done, 'Volume group "%s" successfully extended' % vgname)}
+    return {"Output from vgextend": lvmrun.outcome(done, 'Volume group "%s" successfully extended' % vgname)}
 
 
 def vgremove(vgname, force=True):
@@ -300,7 +300,9 @@ def vgremove(vgname, force=True):
 
         pushsalt run '*' lvm.vgremove data
     """
-    return lvmrun.said(_run(["vgremove", vgname, lvmrun.yes(force)]), 'Volume group "%s" successfully removed' % vgname)
+    return lvmrun.outcome(
+        _run(["vgremove", vgname, lvmrun.yes(force)]), 'Volume group "%s" successfully removed' % vgname
+    )
 
 
 def _run(command):
@@ -312,13 +314,13 @@ def _list(devices):
 
 
 def _options(given, valid, flags=()):
-    found = []
+    options = []
     for key, value in given.items():
         if value and key in flags:
-            found.append("--" + key)
+            options.append("--" + key)
         elif value and key in valid:
-            found += ["--" + key, str(value)]
-    return found
+            options += ["--" + key, str(value)]
+    return options
 
 
 def _each(command, devices, override, force):

@@ -139,8 +139,8 @@ def lvcreate(
             command.append("--" + key)
         elif key in _LVCREATE:
             command += ["--" + key, str(value)]
-    said = lvmrun.said(_run(command + [lvmrun.yes(force)]), 'Logical volume "%s" created.' % lvname)
-    return dict(lvdisplay("/dev/%s/%s" % (vgname, lvname)), **{"Output from lvcreate": said})
+    output = lvmrun.outcome(_run(command + [lvmrun.yes(force)]), 'Logical volume "%s" created.' % lvname)
+    return dict(lvdisplay("/dev/%s/%s" % (vgname, lvname)), **{"Output from lvcreate": output})
 
 
 def lvremove(lvname, vgname, force=True):
@@ -161,7 +161,7 @@ def lvremove(lvname, vgname, force=True):
         pushsalt run '*' lvm.lvremove home data
     """
     done = _run(["lvremove", "%s/%s" % (vgname, lvname), lvmrun.yes(force)])
-    return lvmrun.said(done, 'Logical volume "%s" successfully removed' % lvname)
+    return lvmrun.outcome(done, 'Logical volume "%s" successfully removed' % lvname)
 
 
 def lvresize(size=None, lvpath=None, extents=None, force=False, resizefs=False):
@@ -224,7 +224,7 @@ def _resize(command, past, sure, size, lvpath, extents, force, resizefs):
     words = [command, sure if force else "-qq"] + (["--resizefs"] if resizefs else [])
     words += ["-L", str(size)] if size else ["-l", str(extents)]
     done = _run(words + [lvpath])
-    return {"Output from %s" % command: lvmrun.said(done, 'Logical volume "%s" successfully %s.' % (lvpath, past))}
+    return {"Output from %s" % command: lvmrun.outcome(done, 'Logical volume "%s" successfully %s.' % (lvpath, past))}
 
 
 def _run(command):

@@ -118,10 +118,10 @@ def _crypt(password, salt, algorithm):
     setting = salt if algorithm == "crypt" or salt.startswith("$") else "$2b$12$" + salt
     words = "$s = <STDIN>; chomp $s; $p = <STDIN>; chomp $p; print crypt($p, $s) // ''"
     done = _run(["perl", "-e", words], stdin="%s\n%s\n" % (setting, password))
-    found = done["stdout"].strip()
-    if done["retcode"] != 0 or not found or found.startswith("*"):
+    hashed = done["stdout"].strip()
+    if done["retcode"] != 0 or not hashed or hashed.startswith("*"):
         raise CommandExecutionError("The C library here does not make %s hashes" % algorithm)
-    return found
+    return hashed
 
 
 def set_password(name, password, use_usermod=False, root=None):

@@ -88,8 +88,8 @@ def assign(name, value):
     done = __salt__["cmd.run_all"]([_program(), "-w", "%s=%s" % (name, value)], python_shell=False)
     out, err = done["stdout"], done["stderr"]
     # Failures are recognized by the output: the exit code is 0 for some read-only parameters.
-    said = re.match(r"%s\s+=\s+%s$" % (re.escape(name), re.escape(value)), out)
-    if not said or "Invalid argument" in err:
+    match = re.match(r"%s\s+=\s+%s$" % (re.escape(name), re.escape(value)), out)
+    if not match or "Invalid argument" in err:
         raise CommandExecutionError("sysctl -w failed: %s" % (err if done["retcode"] != 0 and err else out))
     return dict([out.split(" = ", 1)])
 
@@ -110,7 +110,7 @@ def persist(name, value, config=None):
     text = textfile.read(config)
     if text is None:
         safepath.makedirs(os.path.dirname(config) or ".")
-    kept, found = [], False
+    kept, result = [], False
     for line in textfile.split(sysctlconf.HEADER if text is None else text):
         key, equals, written = line.partition("=")
         if not equals or key.strip() != name:
@@ -122,8 +122,8 @@ def persist(name, value, config=None):
             return "Updated"
         else:
             kept.append("%s = %s\n" % (name, value))
-            found = True
-    if not found:
+            result = True
+    if not result:
         kept.append("%s = %s\n" % (name, value))
     textfile.write(config, "".join(kept))
     assign(name, value)
@@ -136,7 +136,7 @@ def _squeezed(value):
 
 
 def _program():
-    found = process.which("sysctl")
-    if not found:
+    program = process.which("sysctl")
+    if not program:
         raise CommandExecutionError("Command 'sysctl' cannot be found")
-    return found
+    return program

@@ -78,8 +78,8 @@ def get_locale():
     if __grains__.get("os_family") == "Gentoo":
         return __salt__["cmd.run"](["eselect", "--brief", "locale", "show"], python_shell=False).strip()
     path, key = _file()
-    found = re.search(r"(?m)^%s=(.*)$" % key, textfile.read(path) or "")
-    return found.group(1).strip().replace('"', "") if found else ""
+    match = re.search(r"(?m)^%s=(.*)$" % key, textfile.read(path) or "")
+    return match.group(1).strip().replace('"', "") if match else ""
 
 
 def set_locale(locale):
@@ -184,10 +184,10 @@ def _localectl():
     done = __salt__["cmd.run_all"](["localectl", "status"], python_shell=False, ignore_retcode=True)
     if done["retcode"] != 0:
         raise CommandExecutionError("localectl failed: %s" % done["stderr"])
-    found = re.search(r"System Locale:(.*(?:\n\s+[A-Z_]+=.*)*)", done["stdout"])
-    if not found:
+    match = re.search(r"System Locale:(.*(?:\n\s+[A-Z_]+=.*)*)", done["stdout"])
+    if not match:
         raise CommandExecutionError('Unable to parse result of "localectl"')
-    pairs = [word.strip().partition("=") for word in found.group(1).split("\n")]
+    pairs = [word.strip().partition("=") for word in match.group(1).split("\n")]
     return {key: value.replace('"', "") for key, mark, value in pairs if mark}
 
 

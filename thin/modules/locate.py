@@ -37,14 +37,14 @@ def stats():
 
         pushsalt run '*' locate.stats
     """
-    found = {}
+    stats = {}
     for line in _lines(["locate", "-S"]):
         words = line.split()
         if line.startswith("Database"):
-            found["database"] = words[1].replace(":", "")
+            stats["database"] = words[1].replace(":", "")
         elif words:
-            found[" ".join(words[1:])] = words[0]
-    return found
+            stats[" ".join(words[1:])] = words[0]
+    return stats
 
 
 def updatedb():

@@ -43,10 +43,10 @@ def get(key, value=None, conf_file=_CONF):
         pushsalt run '*' logrotate.get compress
         pushsalt run '*' logrotate.get /var/log/btmp create
     """
-    found = _parsed(conf_file).get(key, False)
+    setting = _parsed(conf_file).get(key, False)
     if not value:
-        return found
-    return found.get(value, False) if found else found
+        return setting
+    return setting.get(value, False) if setting else setting
 
 
 def set_(key, value, setting=None, conf_file=_CONF):
@@ -116,11 +116,11 @@ def _number(text):
 
 def _parsed(path):
     """The parsed file. Paths on separate lines before a brace belong to its block."""
-    found, block, paths, waiting = {}, None, [], []
+    parsed, block, paths, waiting = {}, None, [], []
     script, lines = None, []
     with open(path, encoding="utf-8", errors="surrogateescape") as handle:
         for line in map(str.strip, handle):
-            place = found if block is None else block
+            place = parsed if block is None else block
             if script is not None:
                 if line == "endscript":
                     place[script], script = lines, None
@@ -133,7 +133,7 @@ def _parsed(path):
             if "{" in line and "}" not in line:
                 paths, waiting, block = waiting + line.replace("{", " ").split(), [], {}
             elif "}" in line:
-                found.update((one, block or {}) for one in paths)
+                parsed.update((one, block or {}) for one in paths)
                 paths, block = [], None
             elif words[0] in _SCRIPTS and len(words) == 1:
                 script, lines = words[0], []
@@ -141,22 +141,22 @@ def _parsed(path):
                 waiting.append(line)
             else:
                 if words[0] == "include" and len(words) > 1:
-                    _include(found, words[1])
+                    _include(parsed, words[1])
                 place[words[0]] = _number(words[1]) if len(words) == 2 else " ".join(words[1:]) or True
-    found.update((one, True) for one in waiting)
-    return found
+    parsed.update((one, True) for one in waiting)
+    return parsed
 
 
 def _is_path(word):
     return word[0] in "/~\"'" or any(char in word for char in "*?[")
 
 
-def _include(found, folder):
-    files = found.setdefault("include files", {})
+def _include(settings, folder):
+    files = settings.setdefault("include files", {})
     for name in os.listdir(folder) if os.path.isdir(folder) else ():
         inner = _parsed(os.path.join(folder, name))
         files.setdefault(name, []).extend(inner)
-        found.update(inner)
+        settings.update(inner)
 
 
 def _block(block):

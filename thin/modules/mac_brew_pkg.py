@@ -89,8 +89,10 @@ def list_pkgs(versions_as_list=False, **kwargs):
     """
     if any(data.is_true(kwargs.get(word)) for word in ("removed", "purge_desired")):
         return {}
-    found = brewout.installed(_json(["info", "--json=v2", "--installed"]))
-    return found if data.is_true(versions_as_list) else {name: ",".join(several) for name, several in found.items()}
+    packages = brewout.installed(_json(["info", "--json=v2", "--installed"]))
+    return (
+        packages if data.is_true(versions_as_list) else {name: ",".join(several) for name, several in packages.items()}
+    )
 
 
 def version(*names, **kwargs):
@@ -127,9 +129,9 @@ def latest_version(*names, **kwargs):
         refresh_db()
     about = info_installed(*names, options=kwargs.get("options"))
     installed = {} if data.is_true(kwargs.get("show_installed", False)) else list_pkgs(versions_as_list=True)
-    found = {name: brewout.newest(about[name]) if name in about else "" for name in names}
-    found = {name: "" if number in installed.get(name, ()) else number for name, number in found.items()}
-    return found[names[0]] if len(found) == 1 else found
+    latest = {name: brewout.newest(about[name]) if name in about else "" for name in names}
+    latest = {name: "" if number in installed.get(name, ()) else number for name, number in latest.items()}
+    return latest[names[0]] if len(latest) == 1 else latest
 
 
 available_version = latest_version
@@ -165,9 +167,9 @@ def list_upgrades(refresh=True, include_casks=False, options=None, **kwargs):
     """
     if data.is_true(refresh):
         refresh_db()
-    told = _json(["outdated", "--json=v2"] + pkgrun.listed(options))
+    outdated = _json(["outdated", "--json=v2"] + pkgrun.listed(options))
     kinds = ["formulae"] + (["casks"] if include_casks else [])
-    return {one["name"]: one["current_version"] for kind in kinds for one in told.get(kind, [])}
+    return {one["name"]: one["current_version"] for kind in kinds for one in outdated.get(kind, [])}
 
 
 def info_installed(*names, **kwargs):
@@ -352,18 +354,18 @@ def list_holds(pattern=None, full=True, **kwargs):
 
 
 def _pinned(name, pkgs, sources, hold):
-    there, installed, found = list_holds(), list_pkgs(), {}
+    pinned, installed, result = list_holds(), list_pkgs(), {}
     for target in pkgholds.targets(name, pkgs, sources):
         if target not in installed:
             words = "Package %s does not have a state." % target
-            found[target] = {"name": target, "changes": {}, "result": False, "comment": words}
+            result[target] = {"name": target, "changes": {}, "result": False, "comment": words}
         elif hold:
             pin = lambda pkg: _run(["pin", pkg])["retcode"] == 0  # noqa: E731
-            found[target] = pkgholds.hold(target, target in there, pin, __opts__["test"], "install")
+            result[target] = pkgholds.hold(target, target in pinned, pin, __opts__["test"], "install")
         else:
             unpin = lambda pkg: _run(["unpin", pkg])["retcode"] == 0  # noqa: E731
-            found[target] = pkgholds.unhold(target, target in there, unpin, __opts__["test"], "install")
-    return found
+            result[target] = pkgholds.unhold(target, target in pinned, unpin, __opts__["test"], "install")
+    return result
 
 
 # Private functions

@@ -164,7 +164,7 @@ def available(name):
 
         pushsalt run '*' service.available org.example.app
     """
-    return _found(name) is not None
+    return _service_named(name) is not None
 
 
 def missing(name):
@@ -228,10 +228,10 @@ def status(name, sig=None, runas=None):
         log.error("Service not found: %s", name)
         return False
     try:
-        said = list_(name, runas)
+        listed = list_(name, runas)
     except CommandExecutionError:
         return False
-    return '"PID" =' in said if _is_kept_alive(_service(name)["plist"]) else True
+    return '"PID" =' in listed if _is_kept_alive(_service(name)["plist"]) else True
 
 
 def enabled(name, runas=None):
@@ -270,8 +270,8 @@ def disabled(name, runas=None, domain="system"):
         pushsalt run '*' service.disabled org.example.app
     """
     label = _service(name)["plist"]["Label"]
-    said = launchctl("print-disabled", _domain(name)[0], return_stdout=True, runas=runas)
-    for line in said.splitlines():
+    output = launchctl("print-disabled", _domain(name)[0], return_stdout=True, runas=runas)
+    for line in output.splitlines():
         shown, arrow, state = line.partition("=>")
         if arrow and shown.strip().strip('"') == label:
             return state.strip().lower() in ("true", "disabled")
@@ -382,15 +382,15 @@ def _services(refresh=False):
         folders = list(FOLDERS)
         users = sorted(os.listdir(USERS)) if os.path.isdir(USERS) else []
         folders += [os.path.join(USERS, user, "Library/LaunchAgents") for user in users]
-        found = {}
+        services = {}
         for folder in folders:
             for below, _, names in os.walk(folder):
                 for name in sorted(names):
                     plist = _plist(os.path.join(below, name)) if name.lower().endswith(".plist") else {}
                     if isinstance(plist, dict) and "Label" in plist:
                         path = os.path.join(below, name)
-                        found[str(plist["Label"]).lower()] = {"file_name": name, "file_path": path, "plist": plist}
-        __context__["mac_service.services"] = found
+                        services[str(plist["Label"]).lower()] = {"file_name": name, "file_path": path, "plist": plist}
+        __context__["mac_service.services"] = services
     return __context__["mac_service.services"]
 
 
@@ -407,7 +407,7 @@ def _plist(path):
         return {}
 
 
-def _found(name):
+def _service_named(name):
     """The service of that name, or None; for an unknown name, the folders are read again."""
     for refresh in (False, True):
         services, wanted = _services(refresh), str(name).lower()
@@ -420,10 +420,10 @@ def _found(name):
 
 
 def _service(name):
-    found = _found(name)
-    if found is None:
+    service = _service_named(name)
+    if service is None:
         raise CommandExecutionError("Service not found: %s" % name)
-    return found
+    return service
 
 
 def _is_agent(name):
@@ -458,5 +458,5 @@ def _target(name):
 def _is_kept_alive(plist):
     keep = plist.get("KeepAlive", False)
     if isinstance(keep, dict):
-        return any(os.path.exists(path) is there for path, there in keep.get("PathState", {}).items())
+        return any(os.path.exists(path) is exists for path, exists in keep.get("PathState", {}).items())
     return keep is True

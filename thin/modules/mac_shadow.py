@@ -75,8 +75,8 @@ def info(name):
         entry = pwd.getpwnam(str(name))
     except KeyError:
         return dict.fromkeys(_KEYS, "")
-    found = dict.fromkeys(_KEYS, "Unavailable")
-    found.update(
+    fields = dict.fromkeys(_KEYS, "Unavailable")
+    fields.update(
         name=entry.pw_name,
         passwd=entry.pw_passwd,
         account_created=get_account_created(name),
@@ -87,7 +87,7 @@ def info(name):
         expire=get_expire(name),
         change=get_change(name),
     )
-    return found
+    return fields
 
 
 def get_account_created(name):
@@ -135,8 +135,8 @@ def get_login_failed_count(name):
 
         pushsalt run '*' shadow.get_login_failed_count ada
     """
-    said = _account(name, "failedLoginCount")
-    return "0" if said is None else macos.value(said)
+    count = _account(name, "failedLoginCount")
+    return "0" if count is None else macos.value(count)
 
 
 def get_login_failed_last(name):
@@ -368,15 +368,15 @@ def _passwd(name, password):
 def _ask(name, command, **options):
     """The output of a command. Raises CommandExecutionError, also for a missing user."""
     try:
-        said = macos.ask(__salt__, command, **options)
+        answer = macos.ask(__salt__, command, **options)
     except CommandExecutionError as exc:
         text = str(exc)
         if "eDSUnknownNodeName" in text or "Error: user <%s> not found" % name in text:
             raise CommandExecutionError("User not found: %s" % name)
         raise CommandExecutionError("Unknown error: %s" % text)
-    if "eDSAuthFailed" in said or "eDSUnknown" in said:  # the prompt of dscl, which exits with 0
-        raise CommandExecutionError("Unknown error: %s" % said)
-    return said
+    if "eDSAuthFailed" in answer or "eDSUnknown" in answer:  # the prompt of dscl, which exits with 0
+        raise CommandExecutionError("Unknown error: %s" % answer)
+    return answer
 
 
 def _account(name, key):
@@ -392,11 +392,11 @@ def _account(name, key):
 def _time_of(name, key):
     import time
 
-    said = _account(name, key)
-    if said is None:
+    seconds = _account(name, key)
+    if seconds is None:
         return "0"
     try:
-        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(float(macos.value(said))))
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(float(macos.value(seconds))))
     except ValueError:
         return "Invalid Timestamp"
 

@@ -362,8 +362,8 @@ def get_boot_arch():
 
         pushsalt run '*' system.get_boot_arch
     """
-    said = _ask("-getkernelbootarchitecturesetting")
-    return next((name for name in ("default", "i386", "x86_64") if name in said), "unknown")
+    output = _ask("-getkernelbootarchitecturesetting")
+    return next((name for name in ("default", "i386", "x86_64") if name in output), "unknown")
 
 
 def set_boot_arch(arch="default"):

@@ -369,10 +369,10 @@ def _format(entry):
 
 
 def _existing(name):
-    found = info(name)
-    if not found:
+    account = info(name)
+    if not account:
         raise CommandExecutionError("User '%s' does not exist" % name)
-    return found
+    return account
 
 
 def _first_free():

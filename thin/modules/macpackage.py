@@ -161,12 +161,12 @@ def get_mpkg_ids(mpkg):
 
         pushsalt run '*' macpackage.get_mpkg_ids /Volumes/Suite/Suite.mpkg
     """
-    found = []
+    mpkg_ids = []
     for folder, folders, files in os.walk(os.path.dirname(mpkg)):
         for name in sorted(folders + files):
             if name.endswith(".pkg"):
-                found += get_pkg_id(os.path.join(folder, name))
-    return found
+                mpkg_ids += get_pkg_id(os.path.join(folder, name))
+    return mpkg_ids
 
 
 def _run(command, **how):

@@ -315,10 +315,10 @@ def _word(word, minion_id):
     """Whether one term of a compound expression matches: ``G@os:Debian``, ``G|@os|Debian``, or a glob."""
     from thin.utils import compound as compounds
 
-    found = compounds.prefix(word)
-    if not found:
+    match = compounds.prefix(word)
+    if not match:
         return glob(word, minion_id)
-    letter, delimiter, tgt = found
+    letter, delimiter, tgt = match
     for tgt_type, (type_letter, _, _, _) in _TYPES.items():
         if type_letter == letter:
             return _matches(tgt_type, tgt, minion_id, delimiter)

@@ -31,12 +31,12 @@ def list_():
 
         pushsalt run '*' raid.list
     """
-    found = {}
+    entries = {}
     for row in map(str.split, _scan()):
         if len(row) > 1:
             pairs = [word.partition("=") for word in row[2:] if "=" in word]
-            found[row[1]] = dict({key.lower(): value for key, _, value in pairs}, device=row[1])
-    return found
+            entries[row[1]] = dict({key.lower(): value for key, _, value in pairs}, device=row[1])
+    return entries
 
 
 def detail(device="/dev/md0"):
@@ -54,14 +54,14 @@ def detail(device="/dev/md0"):
     """
     if not os.path.exists(device):
         raise CommandExecutionError("Device %s doesn't exist!" % device)
-    found = {"members": {}}
+    result = {"members": {}}
     for line in _stdout(["mdadm", "--detail", device]).splitlines():
         key, mark, value = line.partition(" : ")
         words = line.split()
         if mark:
-            found[key.strip().lower().replace(" ", "_")] = value.strip()
+            result[key.strip().lower().replace(" ", "_")] = value.strip()
         elif len(words) > 4 and words[-1].startswith("/dev/"):
-            found["members"][words[0]] = {
+            result["members"][words[0]] = {
                 "number": words[0],
                 "major": words[1],
                 "minor": words[2],
@@ -69,7 +69,7 @@ def detail(device="/dev/md0"):
                 "state": " ".join(words[4:-1]),
                 "device": words[-1],
             }
-    return found
+    return result
 
 
 def destroy(device):
@@ -248,8 +248,8 @@ def _scan():
 
 
 def _options(given):
-    found = []
+    options = []
     for key, value in given.items():
         if not key.startswith("__"):
-            found += ["--" + key] + ([] if value is True else [str(value)])
-    return found
+            options += ["--" + key] + ([] if value is True else [str(value)])
+    return options

@@ -50,16 +50,16 @@ def active(extended=False):
     """
     if extended and os.access("/proc/self/mountinfo", os.R_OK):
         return _mountinfo()
-    listed, found = _listed(), {}
+    listed, result = _listed(), {}
     for line in _proc("/proc/self/mounts"):
         device, name, fstype, opts = line.split()[:4]
-        found[name] = {
+        result[name] = {
             "device": device,
             "alt_device": listed.get(name),
             "fstype": fstype,
             "opts": _named(opts.split(",")),
         }
-    return found
+    return result
 
 
 def fstab(config="/etc/fstab"):
@@ -117,10 +117,10 @@ def set_fstab(
         raise CommandExecutionError('Unrecognized keys in match_on: "%s"' % ", ".join(unknown))
     if not os.path.isfile(config):
         raise CommandExecutionError('Bad config file "%s"' % config)
-    said, lines = table.put(textfile.lines(config), entry, keys, not_change)
-    if said != "present" and not test:
+    action, lines = table.put(textfile.lines(config), entry, keys, not_change)
+    if action != "present" and not test:
         textfile.write(config, "".join(lines))
-    return said
+    return action
 
 
 def rm_fstab(name, device, config="/etc/fstab"):
@@ -323,7 +323,7 @@ def get_device_from_path(path):
 def _mountinfo():
     if "disk.blkid" not in __context__:
         __context__["disk.blkid"] = __salt__["disk.blkid"]()
-    properties_of, listed, found = __context__["disk.blkid"], _listed(), {}
+    properties_of, listed, result = __context__["disk.blkid"], _listed(), {}
     for line in _proc("/proc/self/mountinfo"):
         words = line.split()
         # any number of optional fields precedes the hyphen
@@ -331,7 +331,7 @@ def _mountinfo():
         device = words[end + 2]
         properties = properties_of.get(device, {})
         major, _, minor = words[2].partition(":")
-        found[words[4]] = {
+        result[words[4]] = {
             "mountid": words[0],
             "parentid": words[1],
             "major": major,
@@ -345,26 +345,26 @@ def _mountinfo():
             "device_uuid": properties.get("UUID") and properties["UUID"].lower(),
             "device_label": properties.get("LABEL"),
         }
-    return found
+    return result
 
 
 def _listed():
     """``{mount point: device}`` with the names of devices that mount(8) prints."""
-    said = __salt__["cmd.run_stdout"](["mount", "-l"], python_shell=False, ignore_retcode=True)
-    rows = [line.split() for line in said.splitlines()]
+    output = __salt__["cmd.run_stdout"](["mount", "-l"], python_shell=False, ignore_retcode=True)
+    rows = [line.split() for line in output.splitlines()]
     return {row[2]: row[0] for row in rows if len(row) > 2}
 
 
 def _named(opts):
     """The options with numbers instead of names of users and groups."""
-    found = []
+    result = []
     for opt in opts:
         key, _, value = opt.partition("=")
         if key in ("uid", "gid") and value and not re.match("[0-9]+$", value):
             info = __salt__["user.info" if key == "uid" else "group.info"](value)
             opt = "%s=%s" % (key, (info or {}).get(key, value))
-        found.append(opt.replace("\\040", "\\ "))
-    return found
+        result.append(opt.replace("\\040", "\\ "))
+    return result
 
 
 def _proc(path):

@@ -32,10 +32,10 @@ def vfstab(config="/etc/vfstab"):
     lines = textfile.lines(config)
     if __grains__.get("kernel") != "SunOS":
         return table.parse(lines)
-    found = {}
+    result = {}
     for entry in filter(None, map(_parsed, lines)):
-        found.setdefault(entry.pop("name"), dict(entry, opts=entry["opts"].split(",")))
-    return found
+        result.setdefault(entry.pop("name"), dict(entry, opts=entry["opts"].split(",")))
+    return result
 
 
 def rm_vfstab(name, device, config="/etc/vfstab"):
@@ -127,19 +127,19 @@ def set_vfstab(
     text = ("{device:<11} {device_fsck:<3} {name:<19} {fstype:<8} {pass_fsck:<3} {mount_at_boot:<6} {opts}\n").format(
         **entry
     )
-    said, lines = None, _lines(config)
+    action, lines = None, _lines(config)
     for at, line in enumerate(lines):
         present = _parsed(line)
         if _matches(present, {key: entry[key] for key in keys}):
-            said = said or "present"
+            action = action or "present"
             if not not_change and not _matches(present, entry):
-                said, lines[at] = "change", text
-    if said is None:
-        said = "new"
+                action, lines[at] = "change", text
+    if action is None:
+        action = "new"
         lines.append(text)
-    if said != "present" and not test:
+    if action != "present" and not test:
         textfile.write(config, "".join(lines))
-    return said
+    return action
 
 
 def automaster(config="/etc/auto_salt"):
@@ -155,13 +155,13 @@ def automaster(config="/etc/auto_salt"):
 
         pushsalt run '*' mount.automaster
     """
-    found = {}
+    result = {}
     for row in map(_automount, textfile.lines(config)):
         if row:
             opts = row[1].split(",")
             device = row[2].split(":")
-            found[row[0].replace("/..", "")] = {"device": device[1], "fstype": opts[0], "opts": opts[1:]}
-    return found
+            result[row[0].replace("/..", "")] = {"device": device[1], "fstype": opts[0], "opts": opts[1:]}
+    return result
 
 
 def set_automaster(name, device, fstype, opts="", config="/etc/auto_salt", test=False, not_change=False, **kwargs):
@@ -192,21 +192,21 @@ def set_automaster(name, device, fstype, opts="", config="/etc/auto_salt", test=
     opts = ",".join(opts) if isinstance(opts, list) else opts
     place = "/.." + name
     row = [place, "-fstype=%s,%s" % (fstype, opts), "%s:%s" % ("" if fstype == "smbfs" else fstype, device)]
-    lines, said = textfile.lines(config), None
+    lines, action = textfile.lines(config), None
     for at, line in enumerate(lines):
         present = _automount(line)
         if present and (present[0] == place or present[2] == row[2]):
-            said = said or "present"
+            action = action or "present"
             if present != row and not not_change:
-                said, lines[at] = "change", "\t".join(row) + "\n"
-    if said is None:
-        said = "new"
+                action, lines[at] = "change", "\t".join(row) + "\n"
+    if action is None:
+        action = "new"
         lines.append("\t".join(row) + "\n")
-    if said != "present" and not test:
+    if action != "present" and not test:
         if not os.path.isfile(config):
             __salt__["file.append"]("/etc/auto_master", "/-\t\t\t%s" % config)
         textfile.write(config, "".join(lines))
-    return said
+    return action
 
 
 def rm_automaster(name, device, config="/etc/auto_salt"):

@@ -83,22 +83,22 @@ def query(database, query, **connection_args):
     server = _server(dict(connection_args, connection_db=database))
     start = time.time()
     try:
-        found = server.results(query + "\n;\nSELECT ROW_COUNT();\n")
+        results = server.results(query + "\n;\nSELECT ROW_COUNT();\n")
     except mysqlrun.Failure as exc:
         return False if exc.connected else {}
     ret = {"query time": _took(time.time() - start)}
     if not query.lstrip().upper().startswith(_SELECTS):
-        return dict(ret, **{"rows affected": _affected(found)})
-    columns, rows = found[0]
+        return dict(ret, **{"rows affected": _affected(results)})
+    columns, rows = results[0]
     if not rows:
         columns = _columns(server, query)
     return dict(ret, **{"rows returned": len(rows), "columns": columns, "results": rows})
 
 
-def _affected(found):
+def _affected(results):
     """The number of rows that a statement changed or returned, from its results that end with ROW_COUNT()."""
-    count = int(found[-1][1][0][0])
-    return count if count >= 0 else sum(len(rows) for _, rows in found[:-1])
+    count = int(results[-1][1][0][0])
+    return count if count >= 0 else sum(len(rows) for _, rows in results[:-1])
 
 
 def _took(seconds):
@@ -111,11 +111,11 @@ def _columns(server, query):
     if not query.lstrip().upper().startswith("SELECT"):
         return ()
     try:
-        found = server.results("SELECT q.* FROM (SELECT 1) d LEFT JOIN (%s\n) q ON TRUE;\n" % query)
+        results = server.results("SELECT q.* FROM (SELECT 1) d LEFT JOIN (%s\n) q ON TRUE;\n" % query)
     except mysqlrun.Failure:
         mysqlrun.pop_error(__context__)
         return ()
-    return found[0][0]
+    return results[0][0]
 
 
 def file_query(database, file_name, **connection_args):
@@ -147,7 +147,7 @@ def file_query(database, file_name, **connection_args):
     script = "delimiter %s\n" % mark
     script += "".join("%s\n%s\nSELECT ROW_COUNT(), '%s'\n%s\n" % (each, mark, mark, mark) for each in todo)
     try:
-        found = _server(dict(connection_args, connection_db=database)).results(script) if todo else []
+        results = _server(dict(connection_args, connection_db=database)).results(script) if todo else []
     except mysqlrun.Failure:
         return False
     seconds = time.time() - start
@@ -158,7 +158,7 @@ def file_query(database, file_name, **connection_args):
         "rows affected": 0,
         "query time": {"human": "%ss" % round(seconds, 2), "raw": round(seconds, 5)},
     }
-    for columns, rows in found:
+    for columns, rows in results:
         if len(rows) == 1 and rows[0][-1] == mark:
             ret["rows affected"] += max(0, int(rows[0][0]))
         else:
@@ -390,14 +390,14 @@ def plugin_remove(name, **connection_args):
     return _plugin(name, False, "UNINSTALL PLUGIN " + ident(name or ""), connection_args)
 
 
-def _plugin(name, there, sql, connection_args):
+def _plugin(name, exists, sql, connection_args):
     """Install or remove a plugin with ``sql``, unless it is already in that state; returns whether it is."""
     if not name:
         log.error("mysql: a plugin without a name")
-    elif bool(plugin_status(name, **connection_args)) != there:
+    elif bool(plugin_status(name, **connection_args)) != exists:
         return _server(connection_args).execute(sql)
     else:
-        log.error("mysql: the plugin %s is %s already", name, "there" if there else "gone")
+        log.error("mysql: the plugin %s is %s already", name, "there" if exists else "gone")
     return bool(name)
 
 

@@ -71,7 +71,7 @@ class _Server(object):
         rows = self.sql.rows("SELECT plugin FROM mysql.user WHERE %s" % _is(user, host))
         return rows[0][0] or NATIVE if rows else NATIVE
 
-    def there(self, user, host):
+    def has_user(self, user, host):
         return bool(self.sql.rows("SELECT User FROM mysql.user WHERE %s" % _is(user, host)))
 
     def has_plugin(self, name):
@@ -192,7 +192,7 @@ def user_create(
     server = _Server(connection_args, password, user)
     if not server.version:
         return False
-    if server.there(user, host):
+    if server.has_user(user, host):
         log.info("User '%s'@'%s' already exists", user, host)
         return False
     how = _identified(server, host, password, password_hash, allow_passwordless, unix_socket, auth_plugin, new=True)
@@ -260,7 +260,7 @@ def user_chpass(
     server = _Server(connection_args, password, user)
     if not server.version:
         return False
-    if not server.there(user, host):
+    if not server.has_user(user, host):
         log.info("User '%s'@'%s' does not exists", user, host)
         return False
     plugin = server.plugin(user, host)
@@ -323,7 +323,7 @@ def user_grants(user, host="localhost", **connection_args):
         pushsalt run '*' mysql.user_grants app web01
     """
     server = _Server(connection_args)
-    if not server.version or not server.there(user, host):
+    if not server.version or not server.has_user(user, host):
         log.info("User '%s'@'%s' does not exist", user, host)
         return False
     rows = server.sql.rows("SHOW GRANTS FOR " + account(user, host))

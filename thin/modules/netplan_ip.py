@@ -268,9 +268,9 @@ def _renderer():
     for name in sorted(os.listdir(FOLDER)):
         if name.endswith((".yaml", ".yml")):
             for line in textfile.lines(os.path.join(FOLDER, name)):
-                found = re.match(r"\s+renderer:\s*['\"]?(\w+)", line)
-                if found:
-                    return found.group(1)
+                match = re.match(r"\s+renderer:\s*['\"]?(\w+)", line)
+                if match:
+                    return match.group(1)
     return "networkd"
 
 
@@ -331,34 +331,34 @@ def _definition(iface, kind, settings):
     if unsupported:
         words = "netplan does not support these network.managed options: %s. Manage them outside network.managed"
         raise CommandExecutionError(words % ", ".join(unsupported) + " on netplan systems.")
-    found = {"dhcp4": str(settings.get("proto", "static")).lower() in ("dhcp", "dhcp4")}
+    result = {"dhcp4": str(settings.get("proto", "static")).lower() in ("dhcp", "dhcp4")}
     netmask = settings.get("netmask")
     addresses = [_cidr(settings["ipaddr"], netmask)] if settings.get("ipaddr") and netmask else []
     addresses += [_cidr(address, netmask) for address in _list(_first(settings, "ipaddrs", "addresses"))]
     if str(settings.get("ipv6proto", "")).lower() in ("dhcp", "dhcp6"):
-        found["dhcp6"] = True
+        result["dhcp6"] = True
     if settings.get("ipv6ipaddr") and settings.get("ipv6netmask"):
         addresses.append(_cidr(settings["ipv6ipaddr"], settings["ipv6netmask"]))
     addresses += _list(settings.get("ipv6addrs"))
     routes = [{"to": "default", "via": str(settings[key])} for key in ("gateway", "ipv6gateway") if settings.get(key)]
     servers = _list(_first(settings, "dns", "nameservers"))
-    found.update({"addresses": addresses} if addresses else {})
-    found.update({"routes": routes} if routes else {})
-    found.update({"nameservers": {"addresses": servers}} if servers else {})
-    found.update({"mtu": int(settings["mtu"])} if settings.get("mtu") else {})
+    result.update({"addresses": addresses} if addresses else {})
+    result.update({"routes": routes} if routes else {})
+    result.update({"nameservers": {"addresses": servers}} if servers else {})
+    result.update({"mtu": int(settings["mtu"])} if settings.get("mtu") else {})
     members, parameters = _members(iface, kind, settings), {}
     if kind == "bridge" and settings.get("stp") is not None:
         parameters["stp"] = str(settings["stp"]).lower() in ("true", "yes", "on", "1")
     for option, word in {"bond": _BOND, "bridge": _BRIDGE}.get(kind, {}).items():
         if settings.get(option) is not None:
             parameters[word] = settings[option]
-    found.update({"interfaces": members} if members else {})
-    found.update({"parameters": parameters} if parameters else {})
+    result.update({"interfaces": members} if members else {})
+    result.update({"parameters": parameters} if parameters else {})
     if kind == "vlan":
         number, link = _vlan(iface, settings)
-        found.update({"id": number} if number is not None else {})
-        found.update({"link": link} if link else {})
-    return found
+        result.update({"id": number} if number is not None else {})
+        result.update({"link": link} if link else {})
+    return result
 
 
 def _route(route):
@@ -367,7 +367,7 @@ def _route(route):
         where = "default"
     elif route.get("netmask"):
         where = _cidr(where, route["netmask"])
-    found = {"to": where}
-    found.update({"via": str(route["gateway"])} if route.get("gateway") else {})
-    found.update({"metric": int(route["metric"])} if route.get("metric") else {})
-    return found
+    result = {"to": where}
+    result.update({"via": str(route["gateway"])} if route.get("gateway") else {})
+    result.update({"metric": int(route["metric"])} if route.get("metric") else {})
+    return result

@@ -65,8 +65,8 @@ def hw_addr(iface):
 
         pushsalt run '*' network.hw_addr ens3
     """
-    found = links.table()
-    return found[iface].get("hwaddr", "") if iface in found else _no_interface(iface, found)
+    interfaces = links.table()
+    return interfaces[iface].get("hwaddr", "") if iface in interfaces else _no_interface(iface, interfaces)
 
 
 hwaddr = hw_addr
@@ -82,8 +82,8 @@ def interface(iface):
 
         pushsalt run '*' network.interface ens3
     """
-    found = links.table()
-    return found[iface].get("inet", "") if iface in found else _no_interface(iface, found)
+    interfaces = links.table()
+    return interfaces[iface].get("inet", "") if iface in interfaces else _no_interface(iface, interfaces)
 
 
 def interface_ip(iface):
@@ -96,10 +96,10 @@ def interface_ip(iface):
 
         pushsalt run '*' network.interface_ip ens3
     """
-    found = links.table()
-    if iface not in found:
-        return _no_interface(iface, found)
-    return found[iface]["inet"][0]["address"] if "inet" in found[iface] else ""
+    interfaces = links.table()
+    if iface not in interfaces:
+        return _no_interface(iface, interfaces)
+    return interfaces[iface]["inet"][0]["address"] if "inet" in interfaces[iface] else ""
 
 
 def ifacestartswith(cidr):
@@ -112,8 +112,8 @@ def ifacestartswith(cidr):
 
         pushsalt run '*' network.ifacestartswith 192.0.2
     """
-    found = [entry for data in links.table().values() for entry in data.get("inet", [])]
-    return [entry["label"] for entry in found if entry["address"].startswith(str(cidr))]
+    result = [entry for data in links.table().values() for entry in data.get("inet", [])]
+    return [entry["label"] for entry in result if entry["address"].startswith(str(cidr))]
 
 
 # Addresses and networks
@@ -129,12 +129,12 @@ def ip_addrs(interface=None, include_loopback=False, cidr=None, type=None):
 
         pushsalt run '*' network.ip_addrs cidr=192.0.2.0/24
     """
-    found = links.addresses("inet", interface, include_loopback)
+    addresses = links.addresses("inet", interface, include_loopback)
     if cidr:
-        return [address for address in found if _within(cidr, [address])]
+        return [address for address in addresses if _within(cidr, [address])]
     if type in ("public", "private"):
-        return [address for address in found if is_private(address) == (type == "private")]
-    return found
+        return [address for address in addresses if is_private(address) == (type == "private")]
+    return addresses
 
 
 ipaddrs = ip_addrs
@@ -150,8 +150,8 @@ def ip_addrs6(interface=None, include_loopback=False, cidr=None):
 
         pushsalt run '*' network.ip_addrs6 ens3
     """
-    found = links.addresses("inet6", interface, include_loopback)
-    return [address for address in found if not cidr or _within(cidr, [address])]
+    addresses = links.addresses("inet6", interface, include_loopback)
+    return [address for address in addresses if not cidr or _within(cidr, [address])]
 
 
 ipaddrs6 = ip_addrs6
@@ -193,11 +193,11 @@ def subnets(interfaces=None):
 
         pushsalt run '*' network.subnets ens3
     """
-    found = links.table()
+    subnets = links.table()
     if interfaces is not None:
         names = interfaces if isinstance(interfaces, list) else [interfaces]
-        found = {name: found[name] for name in found if name in names}
-    return [str(network) for network in sorted(links.networks("inet", found))]
+        subnets = {name: subnets[name] for name in subnets if name in names}
+    return [str(network) for network in sorted(links.networks("inet", subnets))]
 
 
 def subnets6():
@@ -266,11 +266,11 @@ def convert_cidr(cidr):
     """
     from ipaddress import ip_network
 
-    found = ip_network(calc_net(cidr))
+    network = ip_network(calc_net(cidr))
     return {
-        "network": str(found.network_address),
-        "netmask": str(found.netmask),
-        "broadcast": str(found.broadcast_address),
+        "network": str(network.network_address),
+        "netmask": str(network.netmask),
+        "broadcast": str(network.broadcast_address),
     }
 
 
@@ -433,9 +433,9 @@ def _kept_at_boot(hostname):
 
 
 def _networks(family, interface, include_loopback, verbose):
-    found = links.networks(family, links.chosen(interface, links.table()), include_loopback)
+    networks = links.networks(family, links.chosen(interface, links.table()), include_loopback)
     if not verbose:
-        return [str(network) for network in sorted(found)]
+        return [str(network) for network in sorted(networks)]
     return {
         str(network): {
             "address": str(network.network_address),
@@ -443,7 +443,7 @@ def _networks(family, interface, include_loopback, verbose):
             "num_addresses": network.num_addresses,
             "prefixlen": network.prefixlen,
         }
-        for network in found
+        for network in networks
     }
 
 
@@ -463,5 +463,5 @@ def _address(text):
     return ip_address(text)
 
 
-def _no_interface(iface, found):
-    return 'Interface "%s" not in available interfaces: "%s"' % (iface, '", "'.join(found))
+def _no_interface(iface, interfaces):
+    return 'Interface "%s" not in available interfaces: "%s"' % (iface, '", "'.join(interfaces))

@@ -39,8 +39,8 @@ def netstat():
             raise CommandNotFoundError("Neither netstat nor ss is there")
         return _rows_of_ss(_run("ss", "-tulpnea"))
     if kernel in ("FreeBSD", "DragonFly", "OpenBSD", "NetBSD"):
-        found = _rows_of_bsd(_run("netstat", "-p", "tcp", "-an")) + _rows_of_bsd(_run("netstat", "-p", "udp", "-an"))
-        return _with_owners(found, _run("sockstat", "-46")) if kernel == "FreeBSD" else found
+        rows = _rows_of_bsd(_run("netstat", "-p", "tcp", "-an")) + _rows_of_bsd(_run("netstat", "-p", "udp", "-an"))
+        return _with_owners(rows, _run("sockstat", "-46")) if kernel == "FreeBSD" else rows
     raise CommandExecutionError("Not yet supported on this platform")
 
 
@@ -58,12 +58,12 @@ def traceroute(host):
         pushsalt run '*' network.traceroute web01.example.org
     """
     _need("traceroute")
-    said = __salt__["cmd.run"](
+    output = __salt__["cmd.run"](
         ["traceroute", _host(host)], python_shell=False, ignore_retcode=True, timeout=120, env={"LC_ALL": "C"}
     )
-    if "Timed out after" in said:
+    if "Timed out after" in output:
         return []
-    return [_hop(line) for line in said.splitlines() if " " in line and not line.startswith("traceroute")]
+    return [_hop(line) for line in output.splitlines() if " " in line and not line.startswith("traceroute")]
 
 
 def nslookup(host):
@@ -130,18 +130,18 @@ def get_bufsize(iface):
     """
     if __grains__.get("kernel") != "Linux" or not __salt__["cmd.which"]("ethtool"):
         return {}
-    said = _run("ethtool", "-g", str(iface))
-    found, suffix = {"result": False}, "-max"
-    for line in said.splitlines():
+    output = _run("ethtool", "-g", str(iface))
+    sizes, suffix = {"result": False}, "-max"
+    for line in output.splitlines():
         row = re.match(r"(.+):\s+(\d+)$", line)
         if row:
-            found[row.group(1).lower().replace(" ", "-") + suffix] = int(row.group(2))
-            found["result"] = True
+            sizes[row.group(1).lower().replace(" ", "-") + suffix] = int(row.group(2))
+            sizes["result"] = True
         elif line.endswith(("maximums:", "settings:")):
             suffix = "-max" if line.endswith("maximums:") else ""
-    if not found["result"]:
-        found["comment"] = said
-    return found
+    if not sizes["result"]:
+        sizes["comment"] = output
+    return sizes
 
 
 def mod_bufsize(iface, *args, **kwargs):
@@ -174,8 +174,8 @@ def mod_bufsize(iface, *args, **kwargs):
         words += [name, str(kwargs[name])] if kwargs.get(name) is not None else []
     if not words:
         return {"result": False, "comment": "Requires rx=<val> tx==<val> rx-mini=<val> and/or rx-jumbo=<val>"}
-    said = _run("ethtool", "-G", str(iface), *words)
-    return {"result": not said, "comment": said or " ".join(words)}
+    output = _run("ethtool", "-G", str(iface), *words)
+    return {"result": not output, "comment": output or " ".join(words)}
 
 
 # Private functions
@@ -197,19 +197,19 @@ def _host(host):
 
 
 def _rows_of_netstat(text):
-    found = []
+    result = []
     for line in text.splitlines():
         names = ("proto", "recv-q", "send-q", "local-address", "remote-address", "state", "user", "inode", "program")
         if line.startswith("udp"):
             names = names[:5] + names[6:]
         if line.startswith(("tcp", "udp")):
-            found.append(dict(zip(names, line.split())))
-    return found
+            result.append(dict(zip(names, line.split())))
+    return result
 
 
 def _rows_of_ss(text):
     """Rows in netstat's format; owner and inode are 0, the program "", if ss does not report them."""
-    found = []
+    rows_of_ss = []
     for line in text.splitlines():
         words = line.split()
         if not line.startswith(("tcp", "udp")):
@@ -228,8 +228,8 @@ def _rows_of_ss(text):
         }
         if line.startswith("tcp"):
             row["state"] = _STATES.get(words[1], words[1])
-        found.append(row)
-    return found
+        rows_of_ss.append(row)
+    return rows_of_ss
 
 
 def _rows_of_bsd(text):
@@ -264,6 +264,6 @@ def _hop(line):
     delays = re.findall(r"(\d+(?:\.\d+)?)\s*ms", line)
     if not address or not delays:
         return {}
-    found = {"count": int(count.group(1)), "hostname": address.group(1), "ip": address.group(2)}
-    found.update(("ms%d" % number, float(delay)) for number, delay in enumerate(delays, 1))
-    return found
+    result = {"count": int(count.group(1)), "hostname": address.group(1), "ip": address.group(2)}
+    result.update(("ms%d" % number, float(delay)) for number, delay in enumerate(delays, 1))
+    return result

@@ -46,11 +46,11 @@ def routes(family=None):
     if family not in ("inet", "inet6", None):
         raise CommandExecutionError("Invalid address family %s" % family)
     if process.which("netstat"):
-        found = text.netstat(_out("netstat", "-A", "inet", "-rn"), _out("netstat", "-A", "inet6", "-rn"))
+        rows = text.netstat(_out("netstat", "-A", "inet", "-rn"), _out("netstat", "-A", "inet6", "-rn"))
     else:
         four, six = ("ip", "-4", "route", "show", "table", "main"), ("ip", "-6", "route", "show", "table", "all")
-        found = text.iproute(_out(*four), _out(*six))
-    return [route for route in found if family in (None, route["addr_family"])]
+        rows = text.iproute(_out(*four), _out(*six))
+    return [route for route in rows if family in (None, route["addr_family"])]
 
 
 def default_route(family=None):
@@ -172,14 +172,14 @@ def connect(host, port=None, **kwargs):
     family = {"ipv4": socket.AF_INET, "ipv6": socket.AF_INET6}.get(kwargs.get("family"), 0)
     kind = socket.SOCK_DGRAM if proto == "udp" else socket.SOCK_STREAM
     try:
-        found = socket.getaddrinfo(_sane(host), port, family, kind)[0]
+        address = socket.getaddrinfo(_sane(host), port, family, kind)[0]
     except (socket.gaierror, UnicodeError):
         return {"result": False, "comment": "Unable to resolve host %s on %s port %s" % (host, proto, port)}
-    where = "%s (%s) on %s port %s" % (host, found[4][0], proto, port)
-    channel = socket.socket(*found[:3])
+    where = "%s (%s) on %s port %s" % (host, address[4][0], proto, port)
+    channel = socket.socket(*address[:3])
     try:
         channel.settimeout(kwargs.get("timeout", 5))
-        channel.connect(found[4])
+        channel.connect(address[4])
         if proto == "udp":
             channel.send(os.urandom(16))
             channel.recv(255)
@@ -205,17 +205,17 @@ def dns_check(addr, port, safe=False, ipv6=None):
     import socket
 
     families = [socket.AF_INET6, socket.AF_INET] if ipv6 else [socket.AF_UNSPEC if ipv6 is None else socket.AF_INET]
-    found = []
+    result = []
     for family in families:
         try:
-            found = socket.getaddrinfo(_sane(addr), port, family, socket.SOCK_STREAM)
+            result = socket.getaddrinfo(_sane(addr), port, family, socket.SOCK_STREAM)
             break
         except (OSError, UnicodeError):
             continue
-    if not found:
+    if not result:
         raise CommandExecutionError("DNS lookup or connection check of '%s' failed." % addr)
-    address = found[0][4][0]
-    for family, kind, proto, _, where in found:
+    address = result[0][4][0]
+    for family, kind, proto, _, where in result:
         channel = socket.socket(family, kind, proto)
         try:
             channel.settimeout(2)
@@ -242,16 +242,16 @@ def active_tcp():
     from thin.utils.files import textfile
 
     rows = [line.split() for path in ("/proc/net/tcp", "/proc/net/tcp6") for line in textfile.lines(path)[1:]]
-    found = {}
+    result = {}
     for row in [row for row in rows if int(row[3], 16) == 1]:
         (local, local_port), (remote, remote_port) = [_endpoint(row[column]) for column in (1, 2)]
-        found[len(found)] = {
+        result[len(result)] = {
             "local_addr": local,
             "local_port": local_port,
             "remote_addr": remote,
             "remote_port": remote_port,
         }
-    return found
+    return result
 
 
 def dig(host):

@@ -109,9 +109,9 @@ def check(table="filter", chain=None, rule=None, family="ipv4"):
     problem = _lacking(table, chain, rule, family)
     if problem:
         return problem
-    there = _handle(table, chain, rule, family) is not None
+    exists = _handle(table, chain, rule, family) is not None
     words = "Rule %s in chain %s in table %s in family %s %s"
-    return _ret(there, words % (rule, chain, table, family, "exists" if there else "does not exist"))
+    return _ret(exists, words % (rule, chain, table, family, "exists" if exists else "does not exist"))
 
 
 def check_chain(table="filter", chain=None, family="ipv4"):
@@ -127,9 +127,9 @@ def check_chain(table="filter", chain=None, family="ipv4"):
     if not chain:
         return _ret(False, "Chain needs to be specified")
     lines = _nft("list", "table", nftrules.real_family(family), table)["stdout"].splitlines()
-    there = any(line.split() == ["chain", str(chain), "{"] for line in lines)
+    exists = any(line.split() == ["chain", str(chain), "{"] for line in lines)
     words = "Chain %s in table %s in family %s %s"
-    return _ret(there, words % (chain, table, family, "exists" if there else "does not exist"))
+    return _ret(exists, words % (chain, table, family, "exists" if exists else "does not exist"))
 
 
 def check_table(table=None, family="ipv4"):
@@ -145,8 +145,8 @@ def check_table(table=None, family="ipv4"):
     if not table:
         return _ret(False, "Table needs to be specified")
     lines = _nft("list", "tables", nftrules.real_family(family))["stdout"].splitlines()
-    there = ["table", nftrules.real_family(family), str(table)] in map(str.split, lines)
-    return _ret(there, "Table %s in family %s %s" % (table, family, "exists" if there else "does not exist"))
+    present = ["table", nftrules.real_family(family), str(table)] in map(str.split, lines)
+    return _ret(present, "Table %s in family %s %s" % (table, family, "exists" if present else "does not exist"))
 
 
 def new_table(table, family="ipv4"):
@@ -161,9 +161,9 @@ def new_table(table, family="ipv4"):
     """
     if not table:
         return _ret(False, "Table needs to be specified")
-    found = check_table(table, family)
-    if found["result"]:
-        return found
+    existing = check_table(table, family)
+    if existing["result"]:
+        return existing
     what = "Table %s in family %s" % (table, family)
     return _did(
         ["add", "table", nftrules.real_family(family), table], what + " created", what + " could not be created"
@@ -182,9 +182,9 @@ def delete_table(table, family="ipv4"):
     """
     if not table:
         return _ret(False, "Table needs to be specified")
-    found = check_table(table, family)
-    if not found["result"]:
-        return found
+    existing = check_table(table, family)
+    if not existing["result"]:
+        return existing
     what = "Table %s in family %s" % (table, family)
     return _did(
         ["delete", "table", nftrules.real_family(family), table], what + " deleted", what + " could not be deleted"

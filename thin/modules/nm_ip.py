@@ -136,7 +136,7 @@ def build_routes(iface, **settings):
 
         pushsalt run '*' ip.build_routes ens3 routes='[{ipaddr: 172.20.0.0, netmask: 255.252.0.0, gateway: 192.0.2.1}]'
     """
-    found = {"ipv4": [], "ipv6": []}
+    build_routes = {"ipv4": [], "ipv6": []}
     for route in settings.get("routes") or []:
         where, gateway = _first(route, "ipaddr", "destination", "name"), route.get("gateway")
         if where in (None, "default", "0.0.0.0", "::"):  # noqa: S104  (the default route)
@@ -144,11 +144,11 @@ def build_routes(iface, **settings):
         elif route.get("netmask"):
             where = _cidr(where, route["netmask"])
         entry = "%s,%s" % (where, gateway) if gateway else str(where)
-        found["ipv6" if ":" in entry else "ipv4"].append(entry)
-    lines = _route_lines(found)
+        build_routes["ipv6" if ":" in entry else "ipv4"].append(entry)
+    lines = _route_lines(build_routes)
     existing = get_interface(iface)
     if existing and not settings.get("test") and lines != get_routes(iface):
-        _write(iface, _with_routes(existing, found))
+        _write(iface, _with_routes(existing, build_routes))
     return lines
 
 
@@ -162,14 +162,14 @@ def get_routes(iface):
 
         pushsalt run '*' ip.get_routes ens3
     """
-    section, found = None, {"ipv4": [], "ipv6": []}
+    section, routes = None, {"ipv4": [], "ipv6": []}
     for line in get_interface(iface):
         text = line.strip()
         if text.startswith("[") and text.endswith("]"):
             section = text[1:-1]
-        elif section in found and re.match(r"route\d*=", text):
-            found[section].append(text.partition("=")[2])
-    return _route_lines(found)
+        elif section in routes and re.match(r"route\d*=", text):
+            routes[section].append(text.partition("=")[2])
+    return _route_lines(routes)
 
 
 def get_network_settings():
@@ -268,14 +268,14 @@ def _nmcli(*words):
 
 
 def _lines(sections):
-    found = []
+    lines = []
     for name, pairs in sections:
-        found += ["[%s]\n" % name] + ["%s=%s\n" % pair for pair in pairs] + ["\n"]
-    return found
+        lines += ["[%s]\n" % name] + ["%s=%s\n" % pair for pair in pairs] + ["\n"]
+    return lines
 
 
-def _route_lines(found):
-    sections = [(family, list(_numbered("route", found[family]))) for family in ("ipv4", "ipv6") if found[family]]
+def _route_lines(routes):
+    sections = [(family, list(_numbered("route", routes[family]))) for family in ("ipv4", "ipv6") if routes[family]]
     return _lines(sections)
 
 
@@ -351,9 +351,9 @@ def _members(kind, settings):
 
 
 def _connection(iface, of_type, enabled, master=None):
-    found = [("id", iface), ("uuid", _uuid(iface)), ("type", of_type), ("interface-name", iface)]
-    found.append(("autoconnect", _word(bool(enabled))))
-    return found + ([("master", master[0]), ("slave-type", master[1])] if master and master[0] else [])
+    result = [("id", iface), ("uuid", _uuid(iface)), ("type", of_type), ("interface-name", iface)]
+    result.append(("autoconnect", _word(bool(enabled))))
+    return result + ([("master", master[0]), ("slave-type", master[1])] if master and master[0] else [])
 
 
 def _sections(iface, kind, enabled, settings):
@@ -386,9 +386,9 @@ def _bond(iface, settings):
 
 
 def _bridge(iface, settings):
-    found = [("stp", _word(settings["stp"]))] if settings.get("stp") is not None else []
-    found += [(word, settings[key]) for key, word in _BRIDGE.items() if settings.get(key) is not None]
-    return found + [("mac-address", pin) for pin in [_pinned(settings)] if pin]
+    result = [("stp", _word(settings["stp"]))] if settings.get("stp") is not None else []
+    result += [(word, settings[key]) for key, word in _BRIDGE.items() if settings.get(key) is not None]
+    return result + [("mac-address", pin) for pin in [_pinned(settings)] if pin]
 
 
 def _vlan(iface, settings):
@@ -412,23 +412,23 @@ def _pinned(settings):
 
 
 def _ethernet(kind, settings):
-    found = [("mtu", int(settings["mtu"]))] if settings.get("mtu") else []
+    result = [("mtu", int(settings["mtu"]))] if settings.get("mtu") else []
     if kind in ("eth", "vlan") and _pinned(settings):
-        found.append(("mac-address", _pinned(settings)))
+        result.append(("mac-address", _pinned(settings)))
     if kind != "eth":
-        return found
-    found += [("cloned-mac-address", settings["macaddr"])] if settings.get("macaddr") else []
+        return result
+    result += [("cloned-mac-address", settings["macaddr"])] if settings.get("macaddr") else []
     if settings.get("autoneg") is not None:
-        found.append(("auto-negotiate", _word(settings["autoneg"])))
+        result.append(("auto-negotiate", _word(settings["autoneg"])))
     speed, duplex = settings.get("speed"), settings.get("duplex")
     if (speed is None) != (duplex is None):
         raise CommandExecutionError("ethtool 'speed' and 'duplex' must be set together")
     if speed is not None:
         if str(duplex).lower() not in ("half", "full"):
             raise CommandExecutionError("Invalid duplex '%s'; expected 'half' or 'full'" % duplex)
-        found += [("speed", int(speed)), ("duplex", str(duplex).lower())]
+        result += [("speed", int(speed)), ("duplex", str(duplex).lower())]
     wake = _wake(settings.get("wol"))
-    return found + ([] if wake is None else [("wake-on-lan", wake)])
+    return result + ([] if wake is None else [("wake-on-lan", wake)])
 
 
 def _wake(value):
@@ -466,10 +466,10 @@ def _ipv4(settings):
     addresses += [_cidr(each, netmask) for each in _list(_first(settings, "ipaddrs", "addresses"))]
     off = proto in ("none", "disabled", "off") and not addresses
     if proto in ("dhcp", "dhcp4", "bootp") or not (addresses or off):
-        found = [("method", "auto")]
+        result = [("method", "auto")]
     else:
-        found = [("method", "disabled" if off else "manual")] + list(_addresses(addresses, settings.get("gateway")))
-    return found + _names(settings, lambda server: ":" not in server, not off)
+        result = [("method", "disabled" if off else "manual")] + list(_addresses(addresses, settings.get("gateway")))
+    return result + _names(settings, lambda server: ":" not in server, not off)
 
 
 def _ipv6(settings):
@@ -478,7 +478,7 @@ def _ipv6(settings):
     addresses += _list(settings.get("ipv6addrs"))
     method = "manual" if addresses else "auto"
     method = "disabled" if proto in ("disabled", "off", "none") else "dhcp" if proto in ("dhcp", "dhcp6") else method
-    found = [("method", method)]
+    result = [("method", method)]
     if method == "manual":
-        found += list(_addresses(addresses, settings.get("ipv6gateway")))
-    return found + _names(settings, lambda server: ":" in server, method != "disabled")
+        result += list(_addresses(addresses, settings.get("ipv6gateway")))
+    return result + _names(settings, lambda server: ":" in server, method != "disabled")

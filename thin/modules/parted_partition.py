@@ -64,12 +64,12 @@ def list_(device, unit=None):
     if unit and unit not in partedwords.UNITS:
         raise CommandExecutionError("Invalid unit passed to partition.part_list")
     command = ["parted", "-m", "-s", device] + (["unit", unit] if unit else []) + ["print"]
-    found = {"info": {}, "partitions": {}}
+    entries = {"info": {}, "partitions": {}}
     for line in __salt__["cmd.run_stdout"](command, python_shell=False).splitlines():
         if line in ("BYT;", "CHS;", "CYL;"):
             continue
         row = line.rstrip(";").split(":")
-        if not found["info"]:
+        if not entries["info"]:
             names = (
                 "disk",
                 "size",
@@ -82,7 +82,7 @@ def list_(device, unit=None):
             )
             if not 7 <= len(row) <= 8:
                 raise CommandExecutionError("Problem encountered while parsing output from parted")
-            found["info"] = dict(zip(names, row))
+            entries["info"] = dict(zip(names, row))
             continue
         names = ["number", "start", "end"] + ([] if unit == "chs" else ["size"])
         if row[-1] == "free":
@@ -91,8 +91,8 @@ def list_(device, unit=None):
             names += ["file system", "name", "flags"]
         if len(names) != len(row):
             raise CommandExecutionError("Problem encountered while parsing output from parted")
-        found["partitions"][row[0]] = dict(zip(names, row))
-    return found
+        entries["partitions"][row[0]] = dict(zip(names, row))
+    return entries
 
 
 def align_check(device, part_type, partition):

@@ -48,10 +48,10 @@ def get(
         merged = _merged(key, default, delimiter, merge_nested_lists)
         if merged is not None:
             return merged
-    found = data.traverse_dict_and_list(__pillar__, key, default, delimiter)
-    if found is KeyError:
+    value = data.traverse_dict_and_list(__pillar__, key, default, delimiter)
+    if value is KeyError:
         raise KeyError("Pillar key not found: %s" % key)
-    return found
+    return value
 
 
 fetch = get
@@ -67,19 +67,19 @@ def _merged(key, default, delimiter, merge_nested_lists):
         )
         return None
     kind = Mapping if isinstance(default, dict) else list
-    found = data.traverse_dict_and_list(__pillar__, key, type(default)(), delimiter)
-    if not isinstance(found, kind):
+    value = data.traverse_dict_and_list(__pillar__, key, type(default)(), delimiter)
+    if not isinstance(value, kind):
         log.error(
             "pillar.get: Default is a %s, but the returned pillar value is of type '%s'. Merge will be skipped.",
             type(default).__name__,
-            type(found).__name__,
+            type(value).__name__,
         )
         return None
     default = copy.deepcopy(default)
     if isinstance(default, list):
-        return default + [item for item in found if item not in default]
+        return default + [item for item in value if item not in default]
     lists = __opts__.get("pillar_merge_lists", False) if merge_nested_lists is None else merge_nested_lists
-    return dictupdate.update(default, found, merge_lists=lists)
+    return dictupdate.update(default, value, merge_lists=lists)
 
 
 def items(*args, **kwargs):
@@ -149,10 +149,10 @@ def keys(key, delimiter=DELIMITER, unmask=None):
 
         pushsalt run '*' pillar.keys app:listen
     """
-    found = data.traverse_dict_and_list(__pillar__, key, ..., delimiter)
-    if isinstance(found, Mapping):
-        return list(found)
-    raise KeyError("Pillar key not found: %s" % key) if found is ... else ValueError("No dict in pillar: %s" % key)
+    value = data.traverse_dict_and_list(__pillar__, key, ..., delimiter)
+    if isinstance(value, Mapping):
+        return list(value)
+    raise KeyError("Pillar key not found: %s" % key) if value is ... else ValueError("No dict in pillar: %s" % key)
 
 
 def filter_by(lookup_dict, pillar, merge=None, default="default", base=None):

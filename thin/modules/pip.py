@@ -47,8 +47,8 @@ def _pip(bin_env):
         names = ["python", "bin/python", "bin/python3"]
         folder = os.path.join(bin_env, "bin")
         if os.path.isdir(folder):
-            found = [name for name in sorted(os.listdir(folder)) if re.match(r"python\d+(\.\d+)?\Z", name)]
-            names += ["bin/" + name for name in found]
+            match = [name for name in sorted(os.listdir(folder)) if re.match(r"python\d+(\.\d+)?\Z", name)]
+            names += ["bin/" + name for name in match]
         for path in (os.path.join(bin_env, name) for name in names):
             if os.path.isfile(path) and os.access(path, os.X_OK):
                 return [os.path.normpath(path), "-m", "pip"]
@@ -79,16 +79,16 @@ def version(bin_env=None, cwd=None, user=None):
     done = _run(bin_env, ["--version"], cwd, user)
     if done["retcode"] != 0:
         raise CommandNotFoundError("Could not find a `pip` binary")
-    found = re.match(r"pip (\S+)", done["stdout"])
-    return found.group(1) if found else None
+    match = re.match(r"pip (\S+)", done["stdout"])
+    return match.group(1) if match else None
 
 
 def list_(prefix=None, bin_env=None, user=None, cwd=None, env_vars=None, **kwargs):
     """``{normalized name: version}`` of installed packages whose names begin with ``prefix``."""
     packages = _listed(bin_env, ["list", "--format=json"], cwd, user, env_vars)
     start = normalize(prefix) if prefix else ""
-    found = {normalize(one["name"]): one["version"] for one in packages}
-    return {name: number for name, number in found.items() if name.startswith(start)}
+    entries = {normalize(one["name"]): one["version"] for one in packages}
+    return {name: number for name, number in entries.items() if name.startswith(start)}
 
 
 def _listed(bin_env, words, cwd, user, env_vars=None):
@@ -113,28 +113,28 @@ def freeze(bin_env=None, user=None, cwd=None, use_vt=False, env_vars=None, **kwa
 
 def list_freeze_parse(prefix=None, bin_env=None, user=None, cwd=None, env_vars=None, **kwargs):
     """``{normalized name: version}`` from ``pip freeze``; the version of a package from a repository is its URL."""
-    found = {"pip": version(bin_env, cwd)}
+    result = {"pip": version(bin_env, cwd)}
     for line in freeze(bin_env=bin_env, user=user, cwd=cwd, env_vars=env_vars, **kwargs):
         if line.startswith(("-f", "#", "-e hg+not trust")):
             continue
         text = line[3:] if line.startswith("-e ") else line
         place, mark, name = text.partition("#egg=")
         if mark:
-            found[normalize(name)] = place
+            result[normalize(name)] = place
             continue
         name, mark, number = text.partition("===" if "===" in text else "==")
         if not mark:
             log.error("Can't parse line '%s'", line)
             continue
-        found[normalize(name)] = number
+        result[normalize(name)] = number
     start = normalize(prefix) if prefix else ""
-    return {name: number for name, number in found.items() if name.startswith(start)}
+    return {name: number for name, number in result.items() if name.startswith(start)}
 
 
 def list_upgrades(bin_env=None, user=None, cwd=None):
     """``{name: "version [kind of file]"}`` of packages with a newer version."""
-    found = _listed(bin_env, ["list", "--outdated", "--format=json"], cwd, user)
-    return {one["name"]: "%s [%s]" % (one["latest_version"], one["latest_filetype"]) for one in found}
+    packages = _listed(bin_env, ["list", "--outdated", "--format=json"], cwd, user)
+    return {one["name"]: "%s [%s]" % (one["latest_version"], one["latest_filetype"]) for one in packages}
 
 
 def is_installed(pkgname, bin_env=None, user=None, cwd=None):
@@ -172,8 +172,8 @@ def list_all_versions(
     for link in _several(find_links):
         words += ["--find-links", link]
     done = _run(bin_env, words, cwd, user, _urls(None, index_url, extra_index_url, None))
-    found = re.search(pattern, "%s\n%s" % (done["stdout"], done["stderr"]))
-    versions = [one.strip() for one in found.group(1).split(",")] if found else []
+    match = re.search(pattern, "%s\n%s" % (done["stdout"], done["stderr"]))
+    versions = [one.strip() for one in match.group(1).split(",")] if match else []
     off = [word for word, on in (("a", include_alpha), ("b", include_beta), ("rc", include_rc)) if not on]
     chosen = [one for one in versions if one and one != "none" and not any(word in one for word in off)]
     return sorted(chosen, key=pep440.key) or None

@@ -90,19 +90,19 @@ def version(*names, **kwargs):
         pushsalt run '*' pkg_resource.version nginx 'linux-image-*'
     """
     as_list = kwargs.pop("versions_as_list", False)
-    found, globbed = {}, False
+    versions, globbed = {}, False
     installed = __salt__["pkg.list_pkgs"](versions_as_list=True, **kwargs) if names else {}
     for name in names:
         if "*" in name:
             globbed = True
-            found.update((match, installed[match]) for match in fnmatch.filter(installed, name))
+            versions.update((match, installed[match]) for match in fnmatch.filter(installed, name))
         else:
-            found[name] = installed.get(name, [])
+            versions[name] = installed.get(name, [])
     if not as_list:
-        stringify(found)
-    if len(found) == 1 and not globbed:
-        return next(iter(found.values()))
-    return found
+        stringify(versions)
+    if len(versions) == 1 and not globbed:
+        return next(iter(versions.values()))
+    return versions
 
 
 def add_pkg(pkgs, name, pkgver):
@@ -204,13 +204,13 @@ def format_pkg_list(packages, versions_as_list, attr):
     """
     if attr:
         return _with_attributes(packages, attr)
-    found = {
+    result = {
         name: [format_version(one["epoch"], one["version"], one["release"]) for one in several]
         for name, several in packages.items()
     }
     if not versions_as_list:
-        stringify(found)
-    return found
+        stringify(result)
+    return result
 
 
 def format_version(epoch, version, release):
@@ -233,13 +233,13 @@ _ATTRIBUTES = ("epoch", "version", "release", "arch", "install_date", "install_d
 def _with_attributes(packages, attr):
     wanted = [key for key in _ATTRIBUTES if attr == "all" or key in attr or key in ("version", "arch")]
     split = __salt__["pkg.parse_arch"] if "pkg.parse_arch" in __salt__ else None
-    found = {}
+    with_attributes = {}
     for name, several in packages.items():
         shown = [{key: one[key] for key in wanted if key in one} for one in several]
         parsed = split(name) if split else {"name": name, "arch": None}
-        told = parsed["name"] and any(one.get("arch") == parsed["arch"] for one in shown)
-        found.setdefault(parsed["name"] if told else name, []).extend(shown)
-    return found
+        shown_arch = parsed["name"] and any(one.get("arch") == parsed["arch"] for one in shown)
+        with_attributes.setdefault(parsed["name"] if shown_arch else name, []).extend(shown)
+    return with_attributes
 
 
 def _normalizer(normalize):

@@ -53,8 +53,8 @@ def version_cmp(pkg1, pkg2, ignore_epoch=False, **kwargs):
     """
     if str(pkg1) == str(pkg2):
         return 0
-    said = _run(["version", "--test-version", str(pkg1), str(pkg2)])["stdout"].strip()
-    return {"<": -1, "=": 0, ">": 1}.get(said)
+    output = _run(["version", "--test-version", str(pkg1), str(pkg2)])["stdout"].strip()
+    return {"<": -1, "=": 0, ">": 1}.get(output)
 
 
 def normalize_name(name):
@@ -97,10 +97,10 @@ def list_pkgs(versions_as_list=False, jail=None, chroot=None, root=None, with_or
     paths = [(chroot or root or "") + path for path in DATABASES] if not jail else ()
     installed = pkgrun.remembered(__context__, "pkg.list_pkgs%s" % ".".join(place), paths, read)
     as_list = data.is_true(versions_as_list)
-    found = {name: [number] if as_list else number for name, (number, _) in installed.items()}
+    packages = {name: [number] if as_list else number for name, (number, _) in installed.items()}
     if data.is_true(with_origin):
-        return {name: {"origin": installed[name][1], "version": number} for name, number in found.items()}
-    return found
+        return {name: {"origin": installed[name][1], "version": number} for name, number in packages.items()}
+    return packages
 
 
 def version(*names, **kwargs):
@@ -117,13 +117,15 @@ def version(*names, **kwargs):
         pushsalt run '*' pkg.version nginx jail=app
     """
     with_origin = data.is_true(kwargs.pop("with_origin", False))
-    found = __salt__["pkg_resource.version"](*names, **kwargs)
+    versions = __salt__["pkg_resource.version"](*names, **kwargs)
     if not with_origin:
-        return found
-    found = found if isinstance(found, dict) else {names[0]: found}
+        return versions
+    versions = versions if isinstance(versions, dict) else {names[0]: versions}
     places = {key: kwargs[key] for key in ("jail", "chroot", "root") if key in kwargs}
     installed = list_pkgs(with_origin=True, **places)
-    return {name: {"origin": installed.get(name, {}).get("origin", ""), "version": one} for name, one in found.items()}
+    return {
+        name: {"origin": installed.get(name, {}).get("origin", ""), "version": one} for name, one in versions.items()
+    }
 
 
 info = version
@@ -152,13 +154,13 @@ def latest_version(*names, **kwargs):
     words = ["rquery", "-U"] + (["-r", kwargs["fromrepo"]] if kwargs.get("fromrepo") else [])
     done = _run(words + [QUERY] + list(names), jail, chroot, root)
     installed = {} if kwargs.get("show_installed") else list_pkgs(jail=jail, chroot=chroot, root=root)
-    found = dict.fromkeys(names, "")
+    latest = dict.fromkeys(names, "")
     for name, number, origin in pkgngout.offered(done["stdout"]):
         for asked in (name, origin):
-            if asked in found and (not found[asked] or version_cmp(number, found[asked]) == 1):
+            if asked in latest and (not latest[asked] or version_cmp(number, latest[asked]) == 1):
                 newer = name not in installed or version_cmp(number, installed[name]) == 1
-                found[asked] = number if newer else found[asked]
-    return found[names[0]] if len(found) == 1 else found
+                latest[asked] = number if newer else latest[asked]
+    return latest[names[0]] if len(latest) == 1 else latest
 
 
 available_version = latest_version
@@ -190,12 +192,12 @@ def list_repo_pkgs(*args, **kwargs):
 
         pushsalt run '*' pkg.list_repo_pkgs vim
     """
-    found = {}
+    packages = {}
     for name, number, origin in pkgngout.offered(_run(["rquery", "-U", QUERY] + list(args))["stdout"]):
         for asked in {name, origin} & set(args) if args else [name]:
-            if number not in found.setdefault(asked, []):
-                found[asked].append(number)
-    return found
+            if number not in packages.setdefault(asked, []):
+                packages[asked].append(number)
+    return packages
 
 
 def list_upgrades(refresh=True, **kwargs):

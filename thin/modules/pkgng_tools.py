@@ -34,14 +34,14 @@ def parse_config(file_name=CONFIGURATION):
     """
     if not os.path.isfile(file_name):
         return "Unable to find %s on file system" % file_name
-    found = {}
+    result = {}
     with open(file_name, encoding="utf-8", errors="replace") as stream:
         for line in stream:
             words = line.split("#")[0].replace("=", ":", 1).partition(":")
             if words[1]:
-                found[words[0].strip()] = words[2].strip().rstrip(",;").strip("\"' ")
-    found["config_file"] = file_name
-    return found
+                result[words[0].strip()] = words[2].strip().rstrip(",;").strip("\"' ")
+    result["config_file"] = file_name
+    return result
 
 
 def update_package_site(new_url):
@@ -81,7 +81,7 @@ def stats(local=False, remote=False, jail=None, chroot=None, root=None, bytes=Fa
         pushsalt run '*' pkg.stats local=True
     """
     words = ["stats"] + pkgngout.options({"l": local, "r": remote, "b": bytes})
-    return [line.strip("\t") for line in _said(words, jail, chroot, root).splitlines()]
+    return [line.strip("\t") for line in _output(words, jail, chroot, root).splitlines()]
 
 
 def backup(file_name, jail=None, chroot=None, root=None):
@@ -94,8 +94,8 @@ def backup(file_name, jail=None, chroot=None, root=None):
 
         pushsalt run '*' pkg.backup /var/backups/pkg.txz
     """
-    said = _said(["backup", "-d", file_name], jail, chroot, root)
-    return said.partition("...")[2] or said
+    output = _output(["backup", "-d", file_name], jail, chroot, root)
+    return output.partition("...")[2] or output
 
 
 def restore(file_name, jail=None, chroot=None, root=None):
@@ -108,7 +108,7 @@ def restore(file_name, jail=None, chroot=None, root=None):
 
         pushsalt run '*' pkg.restore /var/backups/pkg.txz
     """
-    return _said(["backup", "-r", file_name], jail, chroot, root)
+    return _output(["backup", "-r", file_name], jail, chroot, root)
 
 
 def audit(jail=None, chroot=None, root=None):
@@ -121,7 +121,7 @@ def audit(jail=None, chroot=None, root=None):
 
         pushsalt run '*' pkg.audit
     """
-    return _said(["audit", "-F"], jail, chroot, root)
+    return _output(["audit", "-F"], jail, chroot, root)
 
 
 def clean(jail=None, chroot=None, root=None, clean_all=False, dryrun=False):
@@ -140,7 +140,7 @@ def clean(jail=None, chroot=None, root=None, clean_all=False, dryrun=False):
         pushsalt run '*' pkg.clean clean_all=True
     """
     words = ["clean"] + pkgngout.options({"a": clean_all, "n": dryrun, "y": not dryrun})
-    return _said(words, jail, chroot, root)
+    return _output(words, jail, chroot, root)
 
 
 def autoremove(jail=None, chroot=None, root=None, dryrun=False):
@@ -156,7 +156,7 @@ def autoremove(jail=None, chroot=None, root=None, dryrun=False):
 
         pushsalt run '*' pkg.autoremove dryrun=True
     """
-    return _said(["autoremove"] + pkgngout.options({"n": dryrun, "y": not dryrun}), jail, chroot, root)
+    return _output(["autoremove"] + pkgngout.options({"n": dryrun, "y": not dryrun}), jail, chroot, root)
 
 
 def check(jail=None, chroot=None, root=None, depends=False, recompute=False, checksum=False, checklibs=False):
@@ -181,7 +181,7 @@ def check(jail=None, chroot=None, root=None, depends=False, recompute=False, che
     if not any((depends, recompute, checksum, checklibs)):
         return "One of depends, recompute, checksum or checklibs must be set to True"
     letters = {"d": depends, "y": depends, "r": recompute, "s": checksum, "B": checklibs}
-    return _said(["check"] + pkgngout.options(letters), jail, chroot, root)
+    return _output(["check"] + pkgngout.options(letters), jail, chroot, root)
 
 
 def which(path, jail=None, chroot=None, root=None, origin=False, quiet=False):
@@ -199,7 +199,7 @@ def which(path, jail=None, chroot=None, root=None, origin=False, quiet=False):
 
         pushsalt run '*' pkg.which /usr/local/bin/vim quiet=True
     """
-    return _said(["which"] + pkgngout.options({"q": quiet, "o": origin}) + [path], jail, chroot, root)
+    return _output(["which"] + pkgngout.options({"q": quiet, "o": origin}) + [path], jail, chroot, root)
 
 
 def owner(*paths, **kwargs):
@@ -212,11 +212,11 @@ def owner(*paths, **kwargs):
 
         pushsalt run '*' pkg.owner /usr/local/bin/vim
     """
-    found = {}
+    owners = {}
     for path in paths:
         done = _run(["which", "-q", path], *[kwargs.get(word) for word in ("jail", "chroot", "root")])
-        found[path] = done["stdout"].strip().rpartition("-")[0] if done["retcode"] == 0 else ""
-    return found.get(paths[0], "") if len(found) == 1 else found or ""
+        owners[path] = done["stdout"].strip().rpartition("-")[0] if done["retcode"] == 0 else ""
+    return owners.get(paths[0], "") if len(owners) == 1 else owners or ""
 
 
 def search(
@@ -269,7 +269,7 @@ def search(
         "o": origin,
         "p": prefix,
     }
-    return _said(["search"] + pkgngout.options(letters) + [name], jail, chroot, root)
+    return _output(["search"] + pkgngout.options(letters) + [name], jail, chroot, root)
 
 
 def fetch(
@@ -310,7 +310,7 @@ def fetch(
     """
     letters = {"a": fetch_all, "q": quiet, "g": glob, "x": regex, "X": pcre, "L": local, "d": depends}
     words = ["fetch", "-y"] + (["-r", fromrepo] if fromrepo else []) + pkgngout.options(letters) + [name]
-    return _said(words, jail, chroot, root)
+    return _output(words, jail, chroot, root)
 
 
 def updating(name, jail=None, chroot=None, root=None, filedate=None, filename=None):
@@ -331,10 +331,10 @@ def updating(name, jail=None, chroot=None, root=None, filedate=None, filename=No
     words = ["updating"]
     words += ["-d", str(filedate)] if filedate else []
     words += ["-f", filename] if filename else []
-    return _said(words + [name], jail, chroot, root)
+    return _output(words + [name], jail, chroot, root)
 
 
-def _said(args, jail, chroot, root):
+def _output(args, jail, chroot, root):
     done = _run(args, jail, chroot, root)
     return "\n".join(text for text in (done["stdout"], done["stderr"]) if text)
 

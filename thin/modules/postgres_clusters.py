@@ -76,13 +76,13 @@ def cluster_list(verbose=False):
     done = _run(["pg_lsclusters", "--no-header"])
     if done["retcode"] != 0:
         log.error("Error listing clusters")
-    found = {}
+    result = {}
     for line in done["stdout"].splitlines():
         words = line.split(None, 6)
         if len(words) == 7:
             about = dict(zip(("status", "user", "datadir", "log"), words[3:]), port=int(words[2]))
-            found["%s/%s" % (words[0], words[1])] = about
-    return found if verbose else list(found)
+            result["%s/%s" % (words[0], words[1])] = about
+    return result if verbose else list(result)
 
 
 def cluster_exists(version, name="main"):

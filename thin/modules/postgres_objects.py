@@ -145,13 +145,13 @@ def create_metadata(
 
         pushsalt run '*' postgres.create_metadata hstore
     """
-    found = get_installed_extension(name, user, host, port, maintenance_db, password, runas)
-    if not found:
+    extension = get_installed_extension(name, user, host, port, maintenance_db, password, runas)
+    if not extension:
         return [NOT_INSTALLED]
     ret = [INSTALLED]
-    if ext_version is not None and compare(found["extversion"], str(ext_version).strip("'\"")) < 0:
+    if ext_version is not None and compare(extension["extversion"], str(ext_version).strip("'\"")) < 0:
         ret.append(TO_UPGRADE)
-    if schema is not None and found["extrelocatable"] == "t" and found["schema_name"] != schema:
+    if schema is not None and extension["extrelocatable"] == "t" and extension["schema_name"] != schema:
         ret.append(TO_MOVE)
     return ret
 
@@ -199,16 +199,16 @@ def create_extension(
             statements.append("ALTER EXTENSION %s SET SCHEMA %s" % (ident(name), ident(schema)))
         if TO_UPGRADE in due:
             statements.append("ALTER EXTENSION %s UPDATE TO %s" % (ident(name), _version(ext_version)))
-    said = None
+    error = None
     if statements:
         _server(*connection).execute("; ".join(statements))
-        said = __context__.get(psql.ERROR)
+        error = __context__.get(psql.ERROR)
     elif NOT_INSTALLED in due:
-        said = "the extension is not available"
+        error = "the extension is not available"
     good = create_metadata(name, ext_version, schema, *connection) == [INSTALLED]
     if not good:
-        if said:
-            __context__[psql.ERROR] = said
+        if error:
+            __context__[psql.ERROR] = error
         log.info("the extension %s was not created", name)
     return good
 
@@ -253,11 +253,11 @@ def drop_extension(
     words = ["DROP EXTENSION"] + (["IF EXISTS"] if if_exists else []) + [ident(name)]
     words += ["RESTRICT"] if restrict else ["CASCADE"] if cascade is None or cascade else []
     _server(*connection).execute(" ".join(words))
-    said = __context__.get(psql.ERROR)
+    error = __context__.get(psql.ERROR)
     if not is_installed_extension(name, *connection):
         return True
-    if said:
-        __context__[psql.ERROR] = said
+    if error:
+        __context__[psql.ERROR] = error
     log.info("the extension %s was not dropped", name)
     return False
 

@@ -280,7 +280,7 @@ def _every(kind, version):
 
 def _parsed(acl):
     """``{role: {privilege: with grant option}}`` of a list with lines such as ``alice=arw*/postgres``."""
-    found = {}
+    parsed = {}
     for line in acl.splitlines():
         entry = re.match(r'("(?:[^"]|"")*"|[^=]*)=([A-Za-z*]*)/', line)
         if entry is None:
@@ -289,7 +289,7 @@ def _parsed(acl):
         name = entry.group(1)
         if name.startswith('"'):
             name = name[1:-1].replace('""', '"')
-        given = found.setdefault(name or "public", {})
+        given = parsed.setdefault(name or "public", {})
         last = None
         for letter in entry.group(2):
             if letter == "*":
@@ -297,7 +297,7 @@ def _parsed(acl):
             else:
                 last = _LETTERS.get(letter, letter)
                 given[last] = False
-    return found
+    return parsed
 
 
 def _has(server, name, object_name, kind, wanted, grant_option, schema):

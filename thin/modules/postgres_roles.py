@@ -231,7 +231,7 @@ def user_remove(username, user=None, host=None, port=None, maintenance_db=None, 
         pushsalt run '*' postgres.user_remove app
     """
     server = _server(user, host, port, maintenance_db, password, runas)
-    if not _there(server, username):
+    if not _exists(server, username):
         log.info("User '%s' does not exist", username)
         return False
     return server.execute("DROP ROLE " + ident(username))["retcode"] == 0
@@ -338,13 +338,13 @@ def group_remove(groupname, user=None, host=None, port=None, maintenance_db=None
     return user_remove(groupname, user, host, port, maintenance_db, password, runas)
 
 
-def _there(server, name):
+def _exists(server, name):
     """Whether the role exists."""
     return bool(server.rows("SELECT rolsuper FROM pg_roles WHERE rolname = " + text(name)))
 
 
 def _create(server, name, wanted):
-    if _there(server, name):
+    if _exists(server, name):
         log.info("'%s' already exists", name)
         return False
     return server.secretly("CREATE ROLE " + _statement(name, wanted))["retcode"] == 0

@@ -48,10 +48,10 @@ def top(num_processes=5, interval=3):
         key = process.pid, process.stat[19]
         if key in before:
             usage.append((_used(process) - before[key], process))
-    found = []
+    rows = []
     for _, process in sorted(usage, key=lambda item: item[0], reverse=True)[:num_processes]:
         try:
-            found.append(
+            rows.append(
                 {
                     "cmd": process.cmdline() or process.name(),
                     "user": process.username(),
@@ -64,7 +64,7 @@ def top(num_processes=5, interval=3):
             )
         except procfs.Gone:
             continue
-    return found
+    return rows
 
 
 def get_pid_list():
@@ -226,8 +226,8 @@ def lsof(name):
 
         pushsalt run '*' ps.lsof nginx
     """
-    said = __salt__["cmd.run"](["lsof", "-c", str(name)], python_shell=False, ignore_retcode=True)
-    return [str(name), said]
+    output = __salt__["cmd.run"](["lsof", "-c", str(name)], python_shell=False, ignore_retcode=True)
+    return [str(name), output]
 
 
 def netstat(name):

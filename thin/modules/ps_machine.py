@@ -229,8 +229,8 @@ def network_io_counters(interface=None):
 
         pushsalt run '*' ps.network_io_counters interface=ens3
     """
-    found = procfs.net_counters()
-    return found.get(interface, False) if interface else procfs.summed(found.values())
+    counters = procfs.net_counters()
+    return counters.get(interface, False) if interface else procfs.summed(counters.values())
 
 
 def disk_io_counters(device=None):
@@ -246,8 +246,8 @@ def disk_io_counters(device=None):
 
         pushsalt run '*' ps.disk_io_counters device=vda1
     """
-    found = procfs.disk_counters()
+    counters = procfs.disk_counters()
     if device:
-        return found.get(device, False)
-    whole = [name for name in found if os.path.exists("/sys/block/" + name.replace("/", "!"))]
-    return procfs.summed(found[name] for name in whole)
+        return counters.get(device, False)
+    whole = [name for name in counters if os.path.exists("/sys/block/" + name.replace("/", "!"))]
+    return procfs.summed(counters[name] for name in whole)

@@ -447,7 +447,7 @@ def chhomephone(name, homephone):
 
 def _format(entry):
     gids = set(os.getgrouplist(entry.pw_name, entry.pw_gid))
-    found = {
+    result = {
         "uid": entry.pw_uid,
         "gid": entry.pw_gid,
         "name": entry.pw_name,
@@ -457,15 +457,15 @@ def _format(entry):
         "groups": sorted({group.gr_name for group in grp.getgrall() if group.gr_gid in gids}),
     }
     fields = (entry.pw_gecos.split(",", 3) + [""] * 4)[:4]
-    found.update(zip(GECOS, fields))
-    return found
+    result.update(zip(GECOS, fields))
+    return result
 
 
 def _existing(name):
-    found = info(name)
-    if not found:
+    account = info(name)
+    if not account:
         raise CommandExecutionError("User '%s' does not exist" % name)
-    return found
+    return account
 
 
 def _set(name, key, value, options):

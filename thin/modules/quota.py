@@ -158,30 +158,30 @@ def get_mode(device):
 
         pushsalt run '*' quota.get_mode /srv
     """
-    found = {}
+    result = {}
     for row in map(str.split, __salt__["cmd.run"](["quotaon", "-p", device], python_shell=False).splitlines()):
         if row[:1] == ["quotaon:"]:
             if row[1] == "Mountpoint":
-                found[row[4] if len(row) > 4 else device] = "disabled"
+                result[row[4] if len(row) > 4 else device] = "disabled"
             elif row[1] == "Cannot":
                 return {device: "Not found"}
         elif len(row) > 6:  # group quota on /mnt (/dev/sdb1) is off
-            entry = found.setdefault(row[3], {"device": row[4].strip("()")})
+            entry = result.setdefault(row[3], {"device": row[4].strip("()")})
             entry[row[0]] = row[6]
-    return found
+    return result
 
 
 def _quotas(mount, flag):
     kind = "Users" if flag == "-u" else "Groups"
-    found, rows = {kind: {}}, False
+    quotas, rows = {kind: {}}, False
     for line in __salt__["cmd.run"](["repquota", "-vp", flag, mount], python_shell=False).splitlines():
         words = line.split()
         if "Block grace time" in line:
             block, _, inode = line.partition(";")
-            found["Block Grace Time"] = [block.partition(": ")[2]]
-            found["Inode Grace Time"] = [inode.partition(": ")[2]]
+            quotas["Block Grace Time"] = [block.partition(": ")[2]]
+            quotas["Inode Grace Time"] = [inode.partition(": ")[2]]
         elif line.startswith("-"):
             rows = True
         elif rows and len(words) >= 10:
-            found[kind][words[0]] = dict(zip(_FIELDS, words[2:]))
-    return found
+            quotas[kind][words[0]] = dict(zip(_FIELDS, words[2:]))
+    return quotas

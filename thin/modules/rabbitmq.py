@@ -376,8 +376,8 @@ def list_queues_vhost(vhost, runas=None, *args):
 
 
 def _queues(where, args, runas):
-    said = rabbitrun.checked(_ctl(["list_queues", "-q", "--no-table-headers"] + where + list(args), runas))
-    rows = [line.split("\t") for line in said.splitlines() if line.strip()]
+    output = rabbitrun.checked(_ctl(["list_queues", "-q", "--no-table-headers"] + where + list(args), runas))
+    rows = [line.split("\t") for line in output.splitlines() if line.strip()]
     return {row[0]: row[1:] if len(row) > 1 else "" for row in rows}
 
 

@@ -365,8 +365,8 @@ def sentinel_get_master_ip(master, host=None, port=None, password=None):
         None,
         password or option("redis_sentinel.password"),
     ) as server:
-        found = server("SENTINEL", "get-master-addr-by-name", master)
-    return {"master_host": found[0], "master_port": int(found[1])} if found else {}
+        address = server("SENTINEL", "get-master-addr-by-name", master)
+    return {"master_host": address[0], "master_port": int(address[1])} if address else {}
 
 
 def get_master_ip(host=None, port=None, db=None, password=None):
@@ -379,5 +379,5 @@ def get_master_ip(host=None, port=None, db=None, password=None):
 
         pushsalt run '*' redis.get_master_ip
     """
-    found = info(host, port, db, password)
-    return {name: found.get(name, "") for name in ("master_host", "master_port")}
+    fields = info(host, port, db, password)
+    return {name: fields.get(name, "") for name in ("master_host", "master_port")}

@@ -206,8 +206,8 @@ def hscan(key, cursor=0, match=None, count=None, host=None, port=None, db=None, 
         pushsalt run '*' redis.hscan user:ada match='last_*' count=50
     """
     words = (["MATCH", match] if match is not None else []) + (["COUNT", count] if count is not None else [])
-    found = _call((host, port, db, password), "HSCAN", key, cursor, *words)
-    return int(found[0]), resp.pairs(found[1])
+    answer = _call((host, port, db, password), "HSCAN", key, cursor, *words)
+    return int(answer[0]), resp.pairs(answer[1])
 
 
 def llen(key, host=None, port=None, db=None, password=None):

@@ -84,10 +84,10 @@ def build_interface(iface, iface_type, enabled, **settings):
     if package and not test and not __salt__["pkg.version"](package):
         __salt__["pkg.install"](package)
     own = __salt__["network.interfaces"]().get(iface, {}).get("hwaddr")
-    found = ifcfg.settings(settings, kind, enabled, iface, own, __grains__.get("num_cpus", 1), serial.dumps)
+    config = ifcfg.settings(settings, kind, enabled, iface, own, __grains__.get("num_cpus", 1), serial.dumps)
     if kind == "bridge" and not test:
         _bridge_filters(check.switch(settings, iface, "bypassfirewall", 0, 1) if "bypassfirewall" in settings else 0)
-    return _put(_script("ifcfg", iface), ifcfg.lines(found), test)
+    return _put(_script("ifcfg", iface), ifcfg.lines(config), test)
 
 
 def get_interface(iface):
@@ -119,11 +119,11 @@ def build_routes(iface, **settings):
     routes = {key.lower(): value for key, value in settings.items()}.get("routes")
     if routes is None:
         raise check.bad_routes(iface, "routes", "List of routes")
-    found = []
+    build_routes = []
     for word, wanted in (("route", False), ("route6", True)):
         mine = [route for route in routes if check.ipv6(str(route["ipaddr"]).split("/")[0]) == wanted]
-        found += _put(_script(word, iface), ifcfg.route_lines(mine, iface), settings.get("test"))
-    return found
+        build_routes += _put(_script(word, iface), ifcfg.route_lines(mine, iface), settings.get("test"))
+    return build_routes
 
 
 def get_routes(iface):
@@ -279,10 +279,10 @@ def _switch(program, iface, kind):
     if kind.lower() in ("slave", "teamport"):
         return None
     done = __salt__["cmd.run_all"]([program, iface], python_shell=False, env={"LC_ALL": "C"}, ignore_retcode=True)
-    said = "\n".join(filter(None, (done["stdout"], done["stderr"])))
+    output = "\n".join(filter(None, (done["stdout"], done["stderr"])))
     if done["retcode"]:
-        raise CommandExecutionError("%s %s failed: %s" % (program, iface, said))
-    return said
+        raise CommandExecutionError("%s %s failed: %s" % (program, iface, output))
+    return output
 
 
 def _bridge_filters(value):

@@ -286,12 +286,12 @@ def delete(name, **kwargs):
 def _switches():
     """``{service: {"3": True}}`` by runlevel, of the services that have a script."""
     lines = __salt__["cmd.run"](["chkconfig", "--list"], python_shell=False, env={"LC_ALL": "C"}).splitlines()
-    found = {}
+    switches = {}
     for words in (line.split() for line in lines):
         levels = dict(word.split(":", 1) for word in words[1:] if ":" in word)
         if "0" in levels and _script(words[0]):
-            found[words[0]] = {level: state == "on" for level, state in levels.items()}
-    return found
+            switches[words[0]] = {level: state == "on" for level, state in levels.items()}
+    return switches
 
 
 def _runlevel():

@@ -223,15 +223,15 @@ def file_dict(*packages, **kwargs):
         pushsalt run '*' lowpkg.file_dict nginx
     """
     installed, errors = _queried(packages, kwargs)
-    found = {name: [] for name, _ in installed}
+    by_package = {name: [] for name, _ in installed}
     query = ["-q", "--"] + [name for name, _ in installed] if packages else ["-qa"]
     if installed:
         form = "[%{=NAME}\t%{FILENAMES}\n]"
         for line in _run(_rpm(kwargs) + ["--queryformat", form] + query)["stdout"].splitlines():
             name, _, path = line.partition("\t")
             if path:
-                found.setdefault(name, []).append(path)
-    return {"errors": errors, "packages": found}
+                by_package.setdefault(name, []).append(path)
+    return {"errors": errors, "packages": by_package}
 
 
 def owner(*paths, **kwargs):
@@ -246,11 +246,11 @@ def owner(*paths, **kwargs):
     """
     if not paths:
         return ""
-    found = {}
+    owners = {}
     for path in paths:
         done = _run(_rpm(kwargs) + ["-qf", "--queryformat", "%{NAME}\n", "--", path])
-        found[path] = done["stdout"].split("\n")[0].strip() if done["retcode"] == 0 else ""
-    return found[paths[0]] if len(found) == 1 else found
+        owners[path] = done["stdout"].split("\n")[0].strip() if done["retcode"] == 0 else ""
+    return owners[paths[0]] if len(owners) == 1 else owners
 
 
 def info(*packages, **kwargs):
@@ -282,18 +282,18 @@ def info(*packages, **kwargs):
         data = dict(item.split("\x1d", 1) for item in record.split("\x1f") if "\x1d" in item)
         if len(data) == len(fields):
             records.append({key.strip(): value for key, value in data.items()})
-    found = {}
+    about = {}
     for data in sorted(records, key=lambda data: rpmversion.sort_key(data["edition"]), reverse=True):
         name = data.pop("name").split("\n")[-1]  # before it is the line "package x is not installed"
         if name.startswith("gpg-pubkey"):
             continue
         data = _typed(data)
         if kwargs.get("all_versions"):
-            found.setdefault(name, []).append(data)
-        elif name not in found:
+            about.setdefault(name, []).append(data)
+        elif name not in about:
             del data["edition"]
-            found[name] = data
-    return found
+            about[name] = data
+    return about
 
 
 def verify(*packages, **kwargs):
@@ -341,10 +341,10 @@ def modified(*packages, **flags):
         del done["stdout"]
         return done
     flags = {word: value for word, value in flags.items() if not word.startswith("_")}
-    found = rpmout.modified(done["stdout"])
+    files = rpmout.modified(done["stdout"])
     return {
         path: words
-        for path, words in found.items()
+        for path, words in files.items()
         if all((word in words) == bool(value) for word, value in flags.items())
     }
 
@@ -399,13 +399,13 @@ def info_gpg_key(key, root=None):
     if done["retcode"] != 0:
         raise CommandExecutionError("There is no key %s: %s" % (key, pkgrun.words(done)))
     head, _, description = done["stdout"].partition("\nDescription :")
-    found = {}
+    result = {}
     for line in head.splitlines():
         name, colon, value = line.partition(":")
         if colon:
-            found[name.strip()] = None if value.strip() in ("(none)", "") else value.strip()
-    found["Description"] = description.strip()
-    return found
+            result[name.strip()] = None if value.strip() in ("(none)", "") else value.strip()
+    result["Description"] = description.strip()
+    return result
 
 
 def import_gpg_key(key, root=None):
@@ -471,14 +471,14 @@ def _queried(packages, kwargs):
 
 def _typed(data):
     """The fields of ``info`` as numbers and dates, without empty ones."""
-    found = {}
+    result = {}
     for key, value in data.items():
         if key in _NUMBERS or key in _DATES:
             if value.isdigit():
-                found[key] = int(value) if key in _NUMBERS else rpmout.date(int(value))
+                result[key] = int(value) if key in _NUMBERS else rpmout.date(int(value))
         elif key == "description" or value:
-            found[key] = value
-    return found
+            result[key] = value
+    return result
 
 
 def _change(command):

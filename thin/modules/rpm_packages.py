@@ -131,10 +131,10 @@ def _read(root):
     done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env=dict(pkgrun.ENVIRONMENT))
     if done["retcode"] != 0:
         raise CommandExecutionError("Cannot list the packages: %s" % pkgrun.words(done))
-    found = rpmout.packages(done["stdout"], __grains__.get("osarch"))
+    packages = rpmout.packages(done["stdout"], __grains__.get("osarch"))
     if __grains__.get("os_family") == "Suse":
-        return {name: several for name, several in found.items() if not name.startswith("gpg-pubkey")}
-    return found
+        return {name: several for name, several in packages.items() if not name.startswith("gpg-pubkey")}
+    return packages
 
 
 def version(*names, **kwargs):
@@ -166,12 +166,12 @@ def list_provides(root=None, **kwargs):
         command = ["rpm", "--root", root] if root else ["rpm"]
         command += ["-qa", "--queryformat", "[%{PROVIDES}\t%{=NAME}\n]"]
         done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env=dict(pkgrun.ENVIRONMENT))
-        found = {}
+        result = {}
         for line in done["stdout"].splitlines():
             capability, _, name = line.partition("\t")
-            if name and capability != name and name not in found.setdefault(capability, []):
-                found[capability].append(name)
-        return found
+            if name and capability != name and name not in result.setdefault(capability, []):
+                result[capability].append(name)
+        return result
 
     return pkgrun.remembered(__context__, "pkg.list_provides_%s" % root if root else "pkg.list_provides", paths, read)
 
@@ -195,10 +195,10 @@ def info_installed(*names, **kwargs):
     def renamed(data):
         return {"source" if key == "source_rpm" else key: value for key, value in data.items()}
 
-    found = __salt__["lowpkg.info"](*names, **kwargs)
+    packages = __salt__["lowpkg.info"](*names, **kwargs)
     if kwargs.get("all_versions"):
-        return {name: [renamed(data) for data in several] for name, several in found.items()}
-    return {name: renamed(data) for name, data in found.items()}
+        return {name: [renamed(data) for data in several] for name, several in packages.items()}
+    return {name: renamed(data) for name, data in packages.items()}
 
 
 # Files of packages
@@ -287,13 +287,13 @@ def diff(*paths, **kwargs):
 
         pushsalt run '*' pkg.diff /etc/nginx/nginx.conf
     """
-    found, of_package = {}, {}
+    differences, of_package = {}, {}
     for path in paths:
         package = __salt__["lowpkg.owner"](path, **kwargs)
         if package:
             of_package.setdefault(package, []).append(path)
         else:
-            found[path] = "Not managed" if os.path.exists(path) else "N/A"
+            differences[path] = "Not managed" if os.path.exists(path) else "N/A"
     if of_package:
         files = __salt__["pkg.download"](*of_package, **kwargs)
         for package, several in of_package.items():
@@ -302,8 +302,8 @@ def diff(*paths, **kwargs):
                 raise CommandExecutionError("Package %s could not be downloaded" % package)
             local = local["path"] if isinstance(local, dict) else local
             for path in several:
-                found[path] = __salt__["lowpkg.diff"](local, path) or "Unchanged"
-    return found
+                differences[path] = __salt__["lowpkg.diff"](local, path) or "Unchanged"
+    return differences
 
 
 # Keys

@@ -173,8 +173,8 @@ def status(name, sig=None):
     path = _watched(name)
     if not os.path.exists(path):
         return False
-    said = __salt__["cmd.run_stdout"](["sv", "status", path], python_shell=False, ignore_retcode=True)
-    return said.startswith("run: ")
+    output = __salt__["cmd.run_stdout"](["sv", "status", path], python_shell=False, ignore_retcode=True)
+    return output.startswith("run: ")
 
 
 def offline():
@@ -219,7 +219,7 @@ def show(name):
 
         pushsalt run '*' runit.show sshd
     """
-    found = {
+    result = {
         "available": available(name),
         "enabled": False,
         "disabled": True,
@@ -228,14 +228,14 @@ def show(name):
         "service_path": None,
         "command_path": None,
     }
-    if found["available"]:
-        found["service_path"] = _path(name)
-        found["command_path"] = os.path.join(found["service_path"], "run")
-        found["enabled"] = enabled(name)
-        found["disabled"] = not found["enabled"]
-        found["running"] = status(name)
-        found["autostart"] = status_autostart(name)
-    return found
+    if result["available"]:
+        result["service_path"] = _path(name)
+        result["command_path"] = os.path.join(result["service_path"], "run")
+        result["enabled"] = enabled(name)
+        result["disabled"] = not result["enabled"]
+        result["running"] = status(name)
+        result["autostart"] = status_autostart(name)
+    return result
 
 
 def get_svc_avail_path():

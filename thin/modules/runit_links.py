@@ -43,5 +43,5 @@ def get_svc_broken_path(name="*"):
 
         pushsalt run '*' runit.get_svc_broken_path
     """
-    there = {os.path.basename(path): path for path in runitdirs.entries(runitdirs.watched(runitdirs.SERVICE_DIRS))}
-    return sorted(there[one] for one in initsystem.matching(name, there) if not runitdirs.is_service(there[one]))
+    present = {os.path.basename(path): path for path in runitdirs.entries(runitdirs.watched(runitdirs.SERVICE_DIRS))}
+    return sorted(present[one] for one in initsystem.matching(name, present) if not runitdirs.is_service(present[one]))

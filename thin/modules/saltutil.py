@@ -350,8 +350,8 @@ def list_extmods():
 
         pushsalt run '*' saltutil.list_extmods
     """
-    found = {kind: [name.partition(".")[2] for name in names] for kind, names in _ask("all").items()}
-    return {kind: names for kind, names in found.items() if names}
+    extmods = {kind: [name.partition(".")[2] for name in names] for kind, names in _ask("all").items()}
+    return {kind: names for kind, names in extmods.items() if names}
 
 
 def clear_cache():

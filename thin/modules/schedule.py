@@ -73,15 +73,15 @@ def list_(show_all=False, show_disabled=True, where=None, return_yaml=True, offl
 
         pushsalt run '*' schedule.list
     """
-    found = {}
+    entries = {}
     for name, job in sorted(_jobs().items()):
         if (show_all or not name.startswith("__")) and (show_disabled or job["enabled"]):
-            found[name] = job
+            entries[name] = job
     if not return_yaml:
-        return found
+        return entries
     from thin.utils import yamlout
 
-    return yamlout.dump({"schedule": {name: dict(job, saved=True) for name, job in found.items()}})
+    return yamlout.dump({"schedule": {name: dict(job, saved=True) for name, job in entries.items()}})
 
 
 def is_enabled(name=None):
@@ -381,7 +381,7 @@ def _conflict(kwargs):
 
 def _jobs():
     """{name: job} of the timers that pushsalt created."""
-    found = {}
+    jobs = {}
     for entry in os.listdir(_FOLDER) if os.path.isdir(_FOLDER) else ():
         if entry.startswith("salt-job-") and entry.endswith(".timer"):
             with open(os.path.join(_FOLDER, entry), encoding="utf-8") as handle:
@@ -392,8 +392,8 @@ def _jobs():
             except (IndexError, KeyError, TypeError, ValueError):
                 log.warning("%s does not name the job that it belongs to, and is ignored", entry)
                 continue
-            found[name] = job
-    return found
+            jobs[name] = job
+    return jobs
 
 
 def _files(name, job):

@@ -33,7 +33,7 @@ def ls_(get_size=True):
         __context__["retcode"] = done["retcode"]
         error = done["stderr"].split("\n")[0]
         return error + (" - try get_size=False" if error == "lsscsi: invalid option -- 's'" else "")
-    found, entry = {}, {}
+    ls, entry = {}, {}
     for line in done["stdout"].splitlines():
         words = line.split()
         if line.startswith("["):
@@ -41,7 +41,7 @@ def ls_(get_size=True):
             numbers = words.pop()
             major, _, minor = numbers.strip("[]").partition(":") if numbers.startswith("[") else (None, "", None)
             device = words.pop()
-            entry = found[words[0]] = {
+            entry = ls[words[0]] = {
                 "lun": words[0].strip("[]"),
                 "size": size,
                 "major": major,
@@ -54,7 +54,7 @@ def ls_(get_size=True):
         elif "=" in line:
             key, _, value = line.strip().partition("=")
             entry[key] = value
-    return found
+    return ls
 
 
 def rescan_all(host):

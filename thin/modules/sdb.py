@@ -92,8 +92,8 @@ def get_or_set_hash(uri, length=8, chars=_CHARS):
 
 def _driver(uri):
     profile, mark, _ = uri[6:].partition("/") if isinstance(uri, str) and uri.startswith("sdb://") else ("", "", "")
-    found = (__opts__.get(profile) or __pillar__.get(profile)) if mark else None
-    return found.get("driver") if isinstance(found, dict) else None
+    settings = (__opts__.get(profile) or __pillar__.get(profile)) if mark else None
+    return settings.get("driver") if isinstance(settings, dict) else None
 
 
 def _no(name, uri):

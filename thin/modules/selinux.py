@@ -170,13 +170,13 @@ def list_sebool():
 
         pushsalt run '*' selinux.list_sebool
     """
-    found = {}
+    result = {}
     for line in _lines(["semanage", "boolean", "--list"])[1:]:
         match = re.match(r"(\S+)\s+\((\w+)\s*,\s*(\w+)\)\s*(.*)", line)
         if match:
             name, state, default, words = match.groups()
-            found[name] = {"State": state, "Default": default, "Description": " ".join(words.split())}
-    return found
+            result[name] = {"State": state, "Default": default, "Description": " ".join(words.split())}
+    return result
 
 
 def getsemod(module):

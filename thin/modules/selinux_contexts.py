@@ -173,11 +173,11 @@ def fcontext_apply_policy(name, recursive=False):
 
         pushsalt run '*' selinux.fcontext_apply_policy /srv/www recursive=True
     """
-    said = fcontext_policy_is_applied(name, recursive)
+    applied = fcontext_policy_is_applied(name, recursive)
     ret = _run(["restorecon", "-v", "-F"] + (["-R"] if recursive else []) + [name])
     if ret["retcode"] != 0:
         return ret
-    rows = [row for pattern in _RELABEL for row in pattern.findall(said)]
+    rows = [row for pattern in _RELABEL for row in pattern.findall(applied)]
     if not rows:
         return dict(ret, retcode=1, error="Unrecognized response from restorecon command.")
     ret["changes"] = {}
@@ -305,11 +305,11 @@ def _context(text):
 
 
 def _file_rules(name):
-    found = []
+    file_rules = []
     for match in filter(None, map(_FCONTEXT.match, _lines(["semanage", "fcontext", "--list"]))):
         if match.group(1) == name:
-            found.append(dict(_context(match.group(3)), filespec=name, filetype=match.group(2)))
-    return found
+            file_rules.append(dict(_context(match.group(3)), filespec=name, filetype=match.group(2)))
+    return file_rules
 
 
 def _fcontext(action, name, filetype, sel_type, sel_user, sel_level):

@@ -54,7 +54,7 @@ def records(rec_type=None, fields=None, clean=True):
         pushsalt run '*' smbios.records 17 size,speed,locator
     """
     parts = _HANDLE.split(_dmidecode(*(["-t", str(rec_type)] if rec_type is not None else [])))[1:]
-    found = []
+    records = []
     for handle, number, text in zip(parts[::3], parts[1::3], parts[2::3]):
         lines = text.split("\n")
         record = {"handle": handle, "description": lines[0].strip(), "type": int(number)}
@@ -62,8 +62,8 @@ def records(rec_type=None, fields=None, clean=True):
         if data:
             record["data"] = data
         if data or not clean:
-            found.append(record)
-    return found
+            records.append(record)
+    return records
 
 
 def _dmidecode(*args):
@@ -72,7 +72,7 @@ def _dmidecode(*args):
 
 
 def _fields(lines, clean, wanted):
-    found, key = {}, None
+    fields, key = {}, None
     for line in lines:
         deep = line.startswith("\t\t")
         if line.startswith("\t") and not deep and ":" in line:
@@ -83,14 +83,14 @@ def _fields(lines, clean, wanted):
                 continue
             value = _value(key, text.strip(), clean)
             if value is not None:
-                found[key] = value
+                fields[key] = value
         elif deep and key is not None:
             value = _value(key, line.strip(), clean)
             if value is not None:
-                if not isinstance(found.get(key), _List):
-                    found[key] = _List([found[key]] if found.get(key) is not None else [])
-                found[key].append(value)
-    return {key: list(value) if isinstance(value, _List) else value for key, value in found.items()}
+                if not isinstance(fields.get(key), _List):
+                    fields[key] = _List([fields[key]] if fields.get(key) is not None else [])
+                fields[key].append(value)
+    return {key: list(value) if isinstance(value, _List) else value for key, value in fields.items()}
 
 
 class _List(list):

@@ -29,8 +29,8 @@ def auth_keys(user=None, config=AUTHORIZED_KEYS, fingerprint_hash_type=None):
     """
     if user and not isinstance(user, list):
         return _keys(user, config, fingerprint_hash_type) or {}
-    found = {name: _keys(name, config, fingerprint_hash_type) for name in user or __salt__["user.list_users"]()}
-    return {name: keys for name, keys in found.items() if keys is not None}
+    auth_keys = {name: _keys(name, config, fingerprint_hash_type) for name in user or __salt__["user.list_users"]()}
+    return {name: keys for name, keys in auth_keys.items() if keys is not None}
 
 
 def check_key(user, key, enc, comment, options, config=AUTHORIZED_KEYS, cache_keys=None, fingerprint_hash_type=None):
@@ -180,7 +180,7 @@ def host_keys(keydir=None, private=True, certs=True):
     """
     if not keydir and __grains__.get("kernel") != "Linux":
         raise SaltInvocationError("ssh.host_keys: Please specify a keydir")
-    keydir, found = keydir or "/etc/ssh", {}
+    keydir, host_keys = keydir or "/etc/ssh", {}
     for name in os.listdir(keydir):
         match = re.match(r"ssh_host_(.+)_key((-cert)?\.pub)?", name)
         if match and (match.group(2) or private is not False) and (not match.group(3) or certs is not False):
@@ -188,8 +188,8 @@ def host_keys(keydir=None, private=True, certs=True):
                 text = textfile.read(os.path.join(keydir, name), "")
             except CommandExecutionError:
                 text = ""
-            found[match.group(1) + (match.group(2) or "")] = text.strip()
-    return found
+            host_keys[match.group(1) + (match.group(2) or "")] = text.strip()
+    return host_keys
 
 
 def user_keys(user=None, pubfile=None, prvfile=None):
@@ -209,7 +209,7 @@ def user_keys(user=None, pubfile=None, prvfile=None):
 
         pushsalt run '*' ssh.user_keys root prvfile=False
     """
-    found = {}
+    user_keys = {}
     names = user if isinstance(user, list) else [user] if user else __salt__["user.list_users"]()
     for name in names:
         home = __salt__["user.info"](name).get("home")
@@ -222,10 +222,10 @@ def user_keys(user=None, pubfile=None, prvfile=None):
             path = os.path.join(home, ".ssh", file)
             try:
                 with open(path, encoding="utf-8", errors="replace") as source:
-                    found.setdefault(name, {})[os.path.basename(file)] = source.read().strip()
+                    user_keys.setdefault(name, {})[os.path.basename(file)] = source.read().strip()
             except OSError:
                 continue
-    return found
+    return user_keys
 
 
 def key_is_encrypted(key):
@@ -266,8 +266,8 @@ def _keys(user, config, hash_type):
 
 
 def _key(line):
-    found = authkeys.fields(line)
-    return found[2] if found else None
+    fields = authkeys.fields(line)
+    return fields[2] if fields else None
 
 
 def _path(account, config):

@@ -31,7 +31,7 @@ def get_known_host_entries(user, hostname, config=None, port=None, fingerprint_h
     path = _path(user, config)
     if isinstance(path, dict):
         return path
-    return _entries(_found(hostname, port, path), fingerprint_hash_type)
+    return _entries(_entries_of(hostname, port, path), fingerprint_hash_type)
 
 
 def recv_known_host_entries(
@@ -111,7 +111,7 @@ def set_known_host(
     path = _path(user, config)
     if isinstance(path, dict):
         return path
-    lines = _found(hostname, port, path)
+    lines = _entries_of(hostname, port, path)
     old = _entries(lines, fingerprint_hash_type)
     keys = [entry["key"] for entry in old or () if _is_of(entry["enc"], enc)]
     given = key or fingerprint
@@ -199,31 +199,31 @@ def _address(hostname, port):
     return hostname if port in (None, "", PORT) else "[%s]:%s" % (hostname, port)
 
 
-def _found(hostname, port, path):
+def _entries_of(hostname, port, path):
     """The lines that ssh-keygen prints about a host: each entry follows a comment with its line number."""
     command = [_program("ssh-keygen"), "-F", _address(hostname, port), "-f", path]
     return __salt__["cmd.run"](command, ignore_retcode=True, python_shell=False).splitlines()
 
 
 def _entries(lines, hash_type):
-    found = []
+    entries = []
     for words in (line.split() for line in lines if not line.lstrip().startswith("#")):
         digits = authkeys.fingerprint(words[2], hash_type) if len(words) == 3 else None
         if digits:
-            found.append({"hostname": words[0], "key": words[2], "enc": words[1], "fingerprint": digits})
-    return found or None
+            entries.append({"hostname": words[0], "key": words[2], "enc": words[1], "fingerprint": digits})
+    return entries or None
 
 
 def _numbers(lines, enc):
     """The numbers (from 1) of the lines with a key of this type, or of any type."""
-    found, number = [], None
+    numbers, number = [], None
     for line in lines:
         words = line.split()
         if line.startswith("#"):
             number = int(words[-1]) if words[-1].isdigit() else None
         elif number and len(words) > 2 and not words[0].startswith("@") and _is_of(words[1], enc):
-            found.append(number)
-    return found
+            numbers.append(number)
+    return numbers
 
 
 def _kind(enc):
@@ -291,7 +291,7 @@ def _rewrite(words, path, user):
     try:
         before = textfile.read(path, "")
         textfile.write(copy, before, mode=0o600)
-        said = __salt__["cmd.run"]([_program("ssh-keygen")] + words + ["-f", copy], python_shell=False)
+        output = __salt__["cmd.run"]([_program("ssh-keygen")] + words + ["-f", copy], python_shell=False)
         after = textfile.read(copy, before)
         if os.path.exists(copy + ".old"):
             edit.save(path, ".old")
@@ -299,4 +299,4 @@ def _rewrite(words, path, user):
             textfile.write(path, after, **owner)
     finally:
         osutil.rmtree(folder, ignore_errors=True)
-    return said.replace(copy, path)
+    return output.replace(copy, path)

@@ -223,20 +223,20 @@ def read_certificate(certificate):
     """
     import time
 
-    found = ssh.load_certificate(certificate)
+    loaded = ssh.load_certificate(certificate)
     ret = {
-        "cert_type": found.type,
-        "valid_principals": found.principals or "all",
-        "key_id": found.key_id,
-        "key_size": found.public.size,
-        "key_type": found.public.type,
-        "serial_number": shown.number(found.serial),
-        "critical_options": {name: value or True for name, value in found.critical_options.items()},
-        "extensions": {name: value or True for name, value in found.extensions.items()},
+        "cert_type": loaded.type,
+        "valid_principals": loaded.principals or "all",
+        "key_id": loaded.key_id,
+        "key_size": loaded.public.size,
+        "key_type": loaded.public.type,
+        "serial_number": shown.number(loaded.serial),
+        "critical_options": {name: value or True for name, value in loaded.critical_options.items()},
+        "extensions": {name: value or True for name, value in loaded.extensions.items()},
     }
-    for name, moment in (("not_before", found.valid_after), ("not_after", found.valid_before)):
+    for name, moment in (("not_before", loaded.valid_after), ("not_after", loaded.valid_before)):
         ret[name] = time.strftime(sshdraft.TIME, time.gmtime(min(moment, 253402300799)))
-    for name, key in (("issuer_public_key", found.signing_key), ("public_key", found.public)):
+    for name, key in (("issuer_public_key", loaded.signing_key), ("public_key", loaded.public)):
         ret[name] = key.text()
         ret[name + "_fingerprints"] = _fingerprints(key.blob)
     return ret
@@ -246,10 +246,10 @@ def _fingerprints(blob):
     import base64
     import hashlib
 
-    found = {"sha256": base64.b64encode(hashlib.sha256(blob).digest()).decode("ascii")}
+    fingerprints = {"sha256": base64.b64encode(hashlib.sha256(blob).digest()).decode("ascii")}
     if not __opts__.get("fips_mode"):
-        found["md5"] = shown.hexed(hashlib.new("md5", blob).digest()).lower()  # noqa: S324 - a name
-    return found
+        fingerprints["md5"] = shown.hexed(hashlib.new("md5", blob).digest()).lower()  # noqa: S324 - a name
+    return fingerprints
 
 
 def sign_remote_certificate(signing_policy, kwargs, get_signing_policy_only=False, **more_kwargs):
@@ -319,16 +319,16 @@ def verify_signature(certificate, signing_pub_key, signing_pub_key_passphrase=No
 
         pushsalt run '*' ssh_pki.verify_signature /etc/ssh/keys/id_rsa-cert.pub /etc/pki/ssh/ca.pub
     """
-    found = ssh.load_certificate(certificate, verify=False)
+    loaded = ssh.load_certificate(certificate, verify=False)
     public = ssh.public_key(signing_pub_key, signing_pub_key_passphrase)
-    return ssh.is_signed(found) and found.signing_key == public
+    return ssh.is_signed(loaded) and loaded.signing_key == public
 
 
 def _policy(name):
     if name is None:
         return {}
-    found = __salt__["pillar.get"]("ssh_signing_policies", {}).get(name)
-    return found or __salt__["config.get"]("ssh_signing_policies", {}).get(name) or {}
+    policy = __salt__["pillar.get"]("ssh_signing_policies", {}).get(name)
+    return policy or __salt__["config.get"]("ssh_signing_policies", {}).get(name) or {}
 
 
 def _write(path, data, mode):

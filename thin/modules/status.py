@@ -82,7 +82,7 @@ def custom():
 
         pushsalt run '*' status.custom
     """
-    found = {}
+    result = {}
     for option, names in __salt__["config.dot_vals"]("status").items():
         function = option.rpartition(".")[0]
         if function == "status.custom":
@@ -94,8 +94,8 @@ def custom():
         for name in names:
             if name not in values:
                 log.warning("the result of status.%s has no %s", function, name)
-            found[name] = values.get(name, "UNKNOWN")
-    return found
+            result[name] = values.get(name, "UNKNOWN")
+    return result
 
 
 # Time and load
@@ -136,7 +136,7 @@ def uptime():
         return _run("uptime")
     since = now - seconds
     days, rest = divmod(seconds, 86400)
-    found = {
+    result = {
         "seconds": seconds,
         "since_iso": _iso(since),
         "since_t": int(since),
@@ -144,9 +144,9 @@ def uptime():
         "time": "%d:%d" % (rest // 3600, rest % 3600 // 60),
     }
     if __salt__["cmd.which"]("who"):
-        said = _run("who") if _kernel() == "OpenBSD" else _run("who", "-s")
-        found["users"] = len(said.split("\n"))
-    return found
+        output = _run("who") if _kernel() == "OpenBSD" else _run("who", "-s")
+        result["users"] = len(output.split("\n"))
+    return result
 
 
 def loadavg():
@@ -198,13 +198,13 @@ def cpuinfo():
     """
     kernel = _kernel()
     if kernel == "Linux":
-        found = {}
+        result = {}
         for line in procfs.read("/proc/cpuinfo", "").splitlines():
             if line:
                 fields = line.split(":")
                 name, value = fields[0].strip(), fields[1].strip() if len(fields) > 1 else ""
-                found[name] = value.split() if name == "flags" else value
-        return found
+                result[name] = value.split() if name == "flags" else value
+        return result
     if kernel in ("FreeBSD", "DragonFly", "NetBSD", "OpenBSD", "Darwin"):
         sign = "=" if kernel in ("NetBSD", "OpenBSD") else ":"
         rows = [line.split(sign, 1) for line in _run("sysctl", "hw.model", "hw.ncpu").splitlines() if sign in line]
@@ -242,17 +242,17 @@ def meminfo():
     """
     kernel = _kernel()
     if kernel == "Linux":
-        found = {}
+        result = {}
         for line in procfs.read("/proc/meminfo", "").splitlines():
             name, _, rest = line.partition(":")
             words = rest.split()
-            found[name] = dict({"value": words[0]}, **({"unit": words[1]} if len(words) > 1 else {}))
-        return found
+            result[name] = dict({"value": words[0]}, **({"unit": words[1]} if len(words) > 1 else {}))
+        return result
     if kernel in ("FreeBSD", "DragonFly"):
         rows = [line.split(":") for line in _run("sysctl", "vm").splitlines() if line.startswith("vm")]
-        found = {row[0].strip(): row[1].strip() for row in rows if len(row) > 1 and row[1].strip()}
-        found["vm.vmtotal"] = [line for line in _run("sysctl", "-n", "vm.vmtotal").splitlines() if line]
-        return found
+        result = {row[0].strip(): row[1].strip() for row in rows if len(row) > 1 and row[1].strip()}
+        result["vm.vmtotal"] = [line for line in _run("sysctl", "-n", "vm.vmtotal").splitlines() if line]
+        return result
     if kernel == "OpenBSD":
         return dict(zip(_OPENBSD_VM, _run("vmstat").splitlines()[2].split()[2:10]))
     return counters.UNSUPPORTED

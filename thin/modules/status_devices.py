@@ -73,18 +73,18 @@ def diskstats():
 
         pushsalt run '*' status.diskstats
     """
-    found = {}
+    diskstats = {}
     if _kernel() == "Linux":
         for line in procfs.read("/proc/diskstats", "").splitlines():
             row = line.split()
-            found[row[2]] = {"major": int(row[0]), "minor": int(row[1]), "device": counters.number(row[2])}
-            found[row[2]].update(zip(_DISK, [counters.number(value) for value in row[3:]]))
-        return found
+            diskstats[row[2]] = {"major": int(row[0]), "minor": int(row[1]), "device": counters.number(row[2])}
+            diskstats[row[2]].update(zip(_DISK, [counters.number(value) for value in row[3:]]))
+        return diskstats
     if _kernel() in ("FreeBSD", "DragonFly"):
         lines = [line.split() for line in _run("iostat", "-xzd").splitlines()]
         for row in lines[2:]:
-            found[row[0]] = dict(zip(lines[1][1:], [counters.number(value) for value in row[1:]]))
-        return found
+            diskstats[row[0]] = dict(zip(lines[1][1:], [counters.number(value) for value in row[1:]]))
+        return diskstats
     return counters.UNSUPPORTED
 
 
@@ -113,17 +113,17 @@ def diskusage(*args):
         else:
             raise CommandExecutionError("status.diskusage not yet supported on this platform")
         paths += [path for path, kind in rows if any(fnmatchcase(kind, glob) for glob in kinds)]
-    found = {}
+    result = {}
     for path in paths:
-        if path in found or not os.path.exists(path):
+        if path in result or not os.path.exists(path):
             continue
         try:
             data = os.statvfs(path)
-            found[path] = {"available": data.f_bavail * data.f_bsize, "total": data.f_blocks * data.f_bsize}
+            result[path] = {"available": data.f_bavail * data.f_bsize, "total": data.f_blocks * data.f_bsize}
         except OSError as exc:
             log.warning("%s cannot be read: %s", path, exc)
-            found[path] = {"available": None, "total": None}
-    return found
+            result[path] = {"available": None, "total": None}
+    return result
 
 
 def netstats():
@@ -140,17 +140,17 @@ def netstats():
         return counters.of_netstat(procfs.read("/proc/net/netstat", ""))
     if _kernel() not in ("FreeBSD", "DragonFly", "OpenBSD"):
         return counters.UNSUPPORTED
-    found, key = {}, None
+    netstats, key = {}, None
     for line in _run("netstat", "-s").splitlines():
         if line.startswith("\t\t") or not line.strip():
             continue
         words = line.split()
         if not line.startswith("\t"):
             key = words[0].replace(":", "")
-            found[key] = {}
+            netstats[key] = {}
         elif words[0].isdigit():
-            found[key][" ".join(words[1:])] = words[0]
-    return found
+            netstats[key][" ".join(words[1:])] = words[0]
+    return netstats
 
 
 def netdev():
@@ -163,14 +163,14 @@ def netdev():
 
         pushsalt run '*' status.netdev
     """
-    found = {}
+    result = {}
     if _kernel() == "Linux":
         for line in procfs.read("/proc/net/dev", "").splitlines():
             name, colon, rest = line.partition(":")
             if colon:
                 values = [counters.number(value) for value in rest.split()]
-                found[name.strip()] = dict(zip(_NET, values), iface=name.strip())
-        return found
+                result[name.strip()] = dict(zip(_NET, values), iface=name.strip())
+        return result
     if _kernel() not in ("FreeBSD", "DragonFly"):
         return counters.UNSUPPORTED
     lines = _run("netstat", "-i", "-n", "-4", "-b", "-d").splitlines()
@@ -178,5 +178,5 @@ def netdev():
     for line in lines[1:] + _run("netstat", "-i", "-n", "-6", "-b", "-d").splitlines()[1:]:
         row = line.split()
         values = dict(zip(heads[4:13], [counters.number(value) for value in row[4:13]]))
-        found.setdefault(row[0], {}).setdefault(row[2], {})[row[3]] = values
-    return found
+        result.setdefault(row[0], {}).setdefault(row[2], {})[row[3]] = values
+    return result

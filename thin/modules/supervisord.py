@@ -116,12 +116,12 @@ def status(name=None, user=None, conf_file=None, bin_env=None):
 
         pushsalt run '*' supervisord.status
     """
-    found = {}
+    states = {}
     for line in status_raw(name, user, conf_file, bin_env).splitlines():
         words = line.split(None, 2) + ["", ""]
         if words[0]:
-            found[words[0]] = {"state": words[1], "reason": words[2]}
-    return found
+            states[words[0]] = {"state": words[1], "reason": words[2]}
+    return states
 
 
 def status_raw(name=None, user=None, conf_file=None, bin_env=None):

@@ -70,8 +70,8 @@ def read(key, root=""):
         pushsalt run '*' sysfs.read class/net/lo/mtu
     """
     if not isinstance(key, str):
-        found = {one: read(os.path.join(root, one)) for one in key}
-        return {one: value for one, value in found.items() if value is not False}
+        values = {one: read(os.path.join(root, one)) for one in key}
+        return {one: value for one, value in values.items() if value is not False}
     path = target(os.path.join(root, key))
     if path is False:
         return False
@@ -134,7 +134,7 @@ def interfaces(root):
     if root is False or not os.path.isdir(root):
         log.error("%s is no folder of sysfs", root)
         return False
-    found = {"r": [], "w": [], "rw": []}
+    interfaces = {"r": [], "w": [], "rw": []}
     for folder, _, files in os.walk(root):
         for name in files:
             path = os.path.join(folder, name)
@@ -143,5 +143,5 @@ def interfaces(root):
             mode = os.stat(path).st_mode
             kind = ("r" if mode & stat.S_IRUSR else "") + ("w" if mode & stat.S_IWUSR else "")
             if kind:
-                found[kind].append(os.path.relpath(path, root))
-    return found
+                interfaces[kind].append(os.path.relpath(path, root))
+    return interfaces

@@ -70,12 +70,12 @@ def _docs(documented):
     """``{name: docstring}`` of functions and modules. Those of pushsalt are here without it: the controller has it."""
     places = {name: _place(value) for name, value in documented.items() if not value.__doc__}
     asked = sorted({module for module, _ in places.values() if module.startswith("thin.")})
-    known = link.ask("sys.docs", [asked]) if asked and link.connected() else {}
-    found = {}
+    texts = link.ask("sys.docs", [asked]) if asked and link.connected() else {}
+    docs = {}
     for name, value in documented.items():
         module, function = places.get(name, ("", ""))
-        found[name] = sysdoc.plain(known.get(module, {}).get(function, value.__doc__))
-    return found
+        docs[name] = sysdoc.plain(texts.get(module, {}).get(function, value.__doc__))
+    return docs
 
 
 def _place(value):

@@ -74,10 +74,10 @@ def set_(name, value, **kwargs):
     done = _sysrc(kwargs, "--", "%s=%s" % (name, value))
     if done["retcode"] != 0:
         raise CommandExecutionError("sysrc failed: %s" % (done["stderr"] or done["stdout"]))
-    found = _values(done["stdout"])
-    for pairs in found.values():
+    values = _values(done["stdout"])
+    for pairs in values.values():
         pairs.update([(key, text.partition("->")[2].strip()) for key, text in pairs.items()])
-    return found
+    return values
 
 
 def remove(name, **kwargs):
@@ -114,10 +114,10 @@ def _sysrc(options, *words):
 
 def _values(text):
     """``{file: {variable: value}}`` of lines ``/etc/rc.conf: sshd_enable: YES``."""
-    found = {}
+    values = {}
     for line in text.splitlines():
         path, sign, rest = line.partition(": ")
         if sign:
             name, _, value = rest.partition(":")
-            found.setdefault(path, {})[name.strip()] = value.strip()
-    return found
+            values.setdefault(path, {})[name.strip()] = value.strip()
+    return values

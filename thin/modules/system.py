@@ -188,10 +188,10 @@ def set_system_time(newtime, utc_offset=None):
 
         pushsalt run '*' system.set_system_time '06:45 PM'
     """
-    found = _parsed(newtime, _TIMES)
-    if found is None:
+    moment = _parsed(newtime, _TIMES)
+    if moment is None:
         return False
-    return set_system_date_time(hours=found.hour, minutes=found.minute, seconds=found.second, utc_offset=utc_offset)
+    return set_system_date_time(hours=moment.hour, minutes=moment.minute, seconds=moment.second, utc_offset=utc_offset)
 
 
 def set_system_date(newdate, utc_offset=None):
@@ -209,10 +209,10 @@ def set_system_date(newdate, utc_offset=None):
 
         pushsalt run '*' system.set_system_date 2030-01-31
     """
-    found = _parsed(newdate, _DATES)
-    if found is None:
+    moment = _parsed(newdate, _DATES)
+    if moment is None:
         raise SaltInvocationError("Invalid date format")
-    return set_system_date_time(years=found.year, months=found.month, days=found.day, utc_offset=utc_offset)
+    return set_system_date_time(years=moment.year, months=moment.month, days=moment.day, utc_offset=utc_offset)
 
 
 def set_system_date_time(years=None, months=None, days=None, hours=None, minutes=None, seconds=None, utc_offset=None):
@@ -380,11 +380,11 @@ def _now(utc_offset):
 
     if utc_offset is None:
         return datetime.now()
-    found = re.match(r"([+-]?)(\d\d)(\d\d)\Z", str(utc_offset))
-    if not found:
+    match = re.match(r"([+-]?)(\d\d)(\d\d)\Z", str(utc_offset))
+    if not match:
         raise SaltInvocationError("Invalid UTC offset")
-    minutes = int(found.group(2)) * 60 + int(found.group(3))
-    return datetime.now(timezone(timedelta(minutes=-minutes if found.group(1) == "-" else minutes)))
+    minutes = int(match.group(2)) * 60 + int(match.group(3))
+    return datetime.now(timezone(timedelta(minutes=-minutes if match.group(1) == "-" else minutes)))
 
 
 def _parsed(text, forms):

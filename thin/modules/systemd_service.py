@@ -116,7 +116,7 @@ def status(name, sig=None):
     if any(char in name for char in "*?["):
         import fnmatch
 
-        return {found: status(found) for found in fnmatch.filter(units.every(None), name)}
+        return {unit: status(unit) for unit in fnmatch.filter(units.every(None), name)}
     return _look(name)["ActiveState"] in _ACTIVE
 
 
@@ -428,8 +428,8 @@ def _look(name):
         raise CommandExecutionError("Cannot run in offline mode. Failed to get information on unit '%s'" % name)
     unit = units.full(name)
     if unit.partition("@")[2].startswith("."):  # systemd has instances of a template, but not the template itself
-        there = any(os.path.exists(os.path.join(folder, unit)) for folder in units.FOLDERS)
-        return {"Id": unit, "LoadState": "loaded" if there else "not-found", "ActiveState": "inactive"}
+        exists = any(os.path.exists(os.path.join(folder, unit)) for folder in units.FOLDERS)
+        return {"Id": unit, "LoadState": "loaded" if exists else "not-found", "ActiveState": "inactive"}
     seen = __context__.get("service.seen")
     if seen is None:
         return _look_again(unit)

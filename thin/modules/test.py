@@ -366,12 +366,12 @@ def raise_exception(name, *args, **kwargs):
     from thin import exceptions
 
     if name.startswith("salt.exceptions."):
-        found = getattr(exceptions, name.rsplit(".", 1)[1], None)
+        exception = getattr(exceptions, name.rsplit(".", 1)[1], None)
     else:
-        found = getattr(builtins, name, None)
-    if not isinstance(found, type) or not issubclass(found, Exception):
+        exception = getattr(builtins, name, None)
+    if not isinstance(exception, type) or not issubclass(exception, Exception):
         return False
-    raise found(*args, **arg_clean(**kwargs)["kwargs"])
+    raise exception(*args, **arg_clean(**kwargs)["kwargs"])
 
 
 def stack():

@@ -72,11 +72,11 @@ def provider(module):
         getattr(__salt__, module)
     except AttributeError:
         return ""
-    found = __salt__._modules[module]
-    own = [each for each in found if not each["__file__"].startswith("thin/modules/")]
+    loaded = __salt__._modules[module]
+    own = [each for each in loaded if not each["__file__"].startswith("thin/modules/")]
     # one file of Salt may be several files here: the one with its name, or with most of its functions, has Salt's name
-    named = [each for each in found if each["__file__"] == "thin/modules/%s.py" % module]
-    main = (own or named or [max(found, key=lambda each: len(each["__functions__"]))])[0]
+    named = [each for each in loaded if each["__file__"] == "thin/modules/%s.py" % module]
+    main = (own or named or [max(loaded, key=lambda each: len(each["__functions__"]))])[0]
     return main["__file__"].rsplit("/", 1)[-1].rsplit(".", 1)[0]
 
 

@@ -46,12 +46,12 @@ def get_zone():
     """
     if _by_systemd():
         return _timedatectl(r"Time ?zone:\s+(\S+)")
-    family, found = __grains__.get("os_family"), None
+    family, zone = __grains__.get("os_family"), None
     if family in _SYSCONFIG:
-        found = _setting("/etc/sysconfig/clock", "(?:TIME)?ZONE")
+        zone = _setting("/etc/sysconfig/clock", "(?:TIME)?ZONE")
     elif family in ("Debian", "Gentoo"):
-        found = (textfile.read("/etc/timezone") or "").strip()
-    return found or _linked_zone()
+        zone = (textfile.read("/etc/timezone") or "").strip()
+    return zone or _linked_zone()
 
 
 def get_zonecode():
@@ -171,16 +171,16 @@ def get_hwclock():
     """
     if _by_systemd():
         return "localtime" if _timedatectl(r"(?i)RTC in local TZ:\s+(\S+)").lower() == "yes" else "UTC"
-    family, said = __grains__.get("os_family"), None
+    family, clock = __grains__.get("os_family"), None
     if family == "Debian":
-        said = {None: None, "yes": "UTC"}.get(_setting("/etc/default/rcS", "UTC"), "localtime")
+        clock = {None: None, "yes": "UTC"}.get(_setting("/etc/default/rcS", "UTC"), "localtime")
     lines = textfile.lines(ADJTIME)
-    if not said and lines:
-        said = lines[-1].strip()
-    if not said and family == "Gentoo":
-        said = _setting("/etc/conf.d/hwclock", "clock")
-    if said:
-        return "localtime" if said.lower() in ("local", "localtime") else said
+    if not clock and lines:
+        clock = lines[-1].strip()
+    if not clock and family == "Gentoo":
+        clock = _setting("/etc/conf.d/hwclock", "clock")
+    if clock:
+        return "localtime" if clock.lower() in ("local", "localtime") else clock
     return "UTC" if os.path.exists("/dev/rtc") else None  # the default of hwclock without /etc/adjtime
 
 
@@ -223,10 +223,10 @@ def _timedatectl(pattern):
     done = __salt__["cmd.run_all"](["timedatectl"], python_shell=False, ignore_retcode=True)
     if done["retcode"] != 0:
         raise CommandExecutionError("timedatectl failed: %s" % done["stderr"])
-    found = re.search(pattern, done["stdout"])
-    if not found:
+    match = re.search(pattern, done["stdout"])
+    if not match:
         raise CommandExecutionError("Failed to parse timedatectl output: %s" % done["stdout"])
-    return found.group(1)
+    return match.group(1)
 
 
 def _zone_file(timezone):
@@ -275,8 +275,8 @@ def _content(path, size=-1):
 
 def _setting(path, key):
     """The value of ``key=value`` in a file of shell settings; None if there is none."""
-    found = re.search(r"(?m)^\s*%s=[\"']?([^\"'\s]*)" % key, textfile.read(path) or "")
-    return found.group(1) if found else None
+    match = re.search(r"(?m)^\s*%s=[\"']?([^\"'\s]*)" % key, textfile.read(path) or "")
+    return match.group(1) if match else None
 
 
 def _set_line(path, pattern, line):

@@ -107,7 +107,7 @@ def get_ca(ca_name, as_text=False, cacert_path=None):
         pushsalt run '*' tls.get_ca app_ca as_text=True
     """
     path = _ca(ca_name, cacert_path) + ".crt"
-    return _found(path, as_text, "Certificate does not exist for %s" % ca_name)
+    return _existing_file(path, as_text, "Certificate does not exist for %s" % ca_name)
 
 
 def get_ca_signed_cert(ca_name, CN="localhost", as_text=False, cacert_path=None, cert_filename=None):
@@ -121,7 +121,7 @@ def get_ca_signed_cert(ca_name, CN="localhost", as_text=False, cacert_path=None,
         pushsalt run '*' tls.get_ca_signed_cert app_ca CN=web01.example.org as_text=True
     """
     path = "%s/%s.crt" % (_signed(ca_name, cacert_path), cert_filename or CN)
-    return _found(path, as_text, "Certificate does not exists for %s" % CN)
+    return _existing_file(path, as_text, "Certificate does not exists for %s" % CN)
 
 
 def get_ca_signed_key(ca_name, CN="localhost", as_text=False, cacert_path=None, key_filename=None):
@@ -135,7 +135,7 @@ def get_ca_signed_key(ca_name, CN="localhost", as_text=False, cacert_path=None, 
         pushsalt run '*' tls.get_ca_signed_key app_ca CN=web01.example.org
     """
     path = "%s/%s.key" % (_signed(ca_name, cacert_path), key_filename or CN)
-    return _found(path, as_text, "Certificate does not exists for %s" % CN)
+    return _existing_file(path, as_text, "Certificate does not exists for %s" % CN)
 
 
 def create_ca(
@@ -224,14 +224,14 @@ def get_extensions(cert_type):
         pushsalt run '*' tls.get_extensions server
     """
     cert_type = cert_type or "server"
-    found = {}
+    extensions = {}
     for kind in ("common", cert_type):
         configured = __salt__["pillar.get"]("tls.extensions:" + kind, {}) or _EXTENSIONS.get(kind)
         if configured is None:
             raise CommandExecutionError("The pillar has no tls.extensions:%s" % kind)
         for use in ("csr", "cert"):
-            found.setdefault(use, {}).update(configured.get(use) or {})
-    return found
+            extensions.setdefault(use, {}).update(configured.get(use) or {})
+    return extensions
 
 
 def create_csr(
@@ -408,7 +408,7 @@ def create_pkcs12(ca_name, CN, passphrase="", cacert_path=None, replace=False):
     return 'Created PKCS#12 Certificate for "%s": "%s.p12"' % (CN, path)
 
 
-def _found(path, as_text, words):
+def _existing_file(path, as_text, words):
     if not os.path.exists(path):
         raise ValueError(words)
     if not as_text:

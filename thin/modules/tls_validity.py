@@ -58,7 +58,7 @@ def validate(cert, ca_name, crl_file):
     with openssl.Files() as files:
         trusted, leaf = files.add("ca", ca.pem()), files.add("leaf", certificate.pem())
         done = openssl.run(["verify", "-CAfile", trusted, leaf])
-    return {"valid": True} if not done.retcode else {"valid": False, "error": openssl.said(done)}
+    return {"valid": True} if not done.retcode else {"valid": False, "error": openssl.error_text(done)}
 
 
 def cert_info(cert, digest="sha256"):
@@ -76,20 +76,20 @@ def cert_info(cert, digest="sha256"):
 
     if "-----BEGIN" not in cert and not os.path.isfile(cert):
         raise FileNotFoundError(2, os.strerror(2), cert)
-    found, said = load.certificate(cert), __salt__["x509.read_certificate"](cert)
-    fingerprint = found.fingerprint(digest).hex().upper()
+    certificate, answer = load.certificate(cert), __salt__["x509.read_certificate"](cert)
+    fingerprint = certificate.fingerprint(digest).hex().upper()
     ret = {
         "fingerprint": ":".join(fingerprint[at : at + 2] for at in range(0, len(fingerprint), 2)),
-        "subject": caindex.parts(found.subject),
-        "issuer": caindex.parts(found.issuer),
-        "serial_number": found.serial_number,
-        "not_before": calendar.timegm(found.not_before.timetuple()),
-        "not_after": calendar.timegm(found.not_after.timetuple()),
-        "extensions": said["extensions"],
-        "signature_algorithm": found.signature_name,
+        "subject": caindex.parts(certificate.subject),
+        "issuer": caindex.parts(certificate.issuer),
+        "serial_number": certificate.serial_number,
+        "not_before": calendar.timegm(certificate.not_before.timetuple()),
+        "not_after": calendar.timegm(certificate.not_after.timetuple()),
+        "extensions": answer["extensions"],
+        "signature_algorithm": certificate.signature_name,
     }
-    if "subjectAltName" in said["extensions"]:
-        entries = [entry.partition(":") for entry in said["extensions"]["subjectAltName"]["value"]]
+    if "subjectAltName" in answer["extensions"]:
+        entries = [entry.partition(":") for entry in answer["extensions"]["subjectAltName"]["value"]]
         ret["subject_alt_names"] = [value for kind, _, value in entries if kind in ("DNS", "IP")]
     return ret
 

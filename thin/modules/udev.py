@@ -108,8 +108,8 @@ def exportdb(subsystems=None):
     """
     if subsystems is not None and not isinstance(subsystems, list):
         raise SaltInvocationError("subsystems must be a list")
-    found = _devices(["--export-db"])
-    return [dev for dev in found if subsystems is None or _subsystem(dev) in subsystems]
+    devices = _devices(["--export-db"])
+    return [dev for dev in devices if subsystems is None or _subsystem(dev) in subsystems]
 
 
 def _devices(words):
@@ -117,21 +117,21 @@ def _devices(words):
     done = __salt__["cmd.run_all"](command, python_shell=False, output_loglevel="quiet")
     if done["retcode"] != 0:
         raise CommandExecutionError(done["stderr"])
-    found, dev = [], {}
+    devices, dev = [], {}
     for line in done["stdout"].splitlines() + [""]:
         key, mark, value = line.strip().partition(":")
         if not line.strip() and dev:
             # a value that exists once is not a list
-            found.append({key: _only(dev[key]) for key in dev})
+            devices.append({key: _only(dev[key]) for key in dev})
             dev = {}
         elif mark and key == "E":
             name, _, text = value.strip().partition("=")
             dev.setdefault("E", {})[name] = _number(text)
         elif mark:
             dev.setdefault(key, []).append(value.strip())
-    if not found:
+    if not devices:
         raise CommandExecutionError("%s tells nothing" % " ".join(command))
-    return found
+    return devices
 
 
 def _only(value):

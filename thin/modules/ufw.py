@@ -211,9 +211,9 @@ def run(*args):
     arguments = [str(word) for word in args]
     done = __salt__["cmd.run_all"]([program] + arguments, python_shell=False, env={"LC_ALL": "C"}, ignore_retcode=True)
     if done["retcode"]:
-        said = "\n".join(filter(None, (done["stdout"], done["stderr"])))
-        said = said.partition("\nUsage: ufw")[0].strip() or "it does not know such words"
-        raise CommandExecutionError("ufw %s failed: %s" % (" ".join(arguments), said))
+        output = "\n".join(filter(None, (done["stdout"], done["stderr"])))
+        output = output.partition("\nUsage: ufw")[0].strip() or "it does not know such words"
+        raise CommandExecutionError("ufw %s failed: %s" % (" ".join(arguments), output))
     return done["stdout"]
 
 

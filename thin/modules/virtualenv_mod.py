@@ -33,12 +33,12 @@ def virtualenv_ver(venv_bin, user=None, **kwargs):
     """The version of a virtualenv program, as a tuple of numbers: ``(20, 17, 1)``."""
     words = [venv_bin, "--version"]
     done = __salt__["cmd.run_all"](words, runas=user, python_shell=False, redirect_stderr=True, **kwargs)
-    found = re.search(r"(?<![\w.])(\d+(?:\.\d+)*)", done["stdout"])
-    if done["retcode"] != 0 or not found:
+    match = re.search(r"(?<![\w.])(\d+(?:\.\d+)*)", done["stdout"])
+    if done["retcode"] != 0 or not match:
         raise CommandExecutionError(
             "Unable to get the virtualenv version output using '%s'. Returned data: %s" % (words, done)
         )
-    return tuple(int(number) for number in found.group(1).split("."))
+    return tuple(int(number) for number in match.group(1).split("."))
 
 
 def create(
@@ -156,9 +156,9 @@ path = ([path for path in paths if os.path.exists(path)] or paths)[0]
 def _default():
     names = ("virtualenv-%d.%d" % sys.version_info[:2], "virtualenv%d" % sys.version_info[0], "virtualenv")
     for name in names:
-        found = __salt__["cmd.which"](name)
-        if found:
-            return found
+        program = __salt__["cmd.which"](name)
+        if program:
+            return program
     return "venv"
 
 

@@ -194,17 +194,17 @@ def encode_certificate(
         raise SaltInvocationError("Creating a PKCS12-encoded certificate without embedded private key is unsupported")
     append_certs = append_certs or []
     append_certs = append_certs if isinstance(append_certs, list) else [append_certs]
-    found = [load.certificate(one) for one in [certificate] + append_certs]
+    result = [load.certificate(one) for one in [certificate] + append_certs]
     if encoding == "der":
-        out = found[0].raw
+        out = result[0].raw
     elif encoding == "pem":
-        out = b"\n".join(one.pem() for one in found)
+        out = b"\n".join(one.pem() for one in result)
     elif encoding == "pkcs12":
         key = keys.load_private(private_key, private_key_passphrase)
-        chain = [one.raw for one in found]
+        chain = [one.raw for one in result]
         out = keys.make_container(key, chain, pkcs12_passphrase, pkcs12_friendlyname, pkcs12_encryption_compat)
     else:
-        out = load.bundle([one.raw for one in found])
+        out = load.bundle([one.raw for one in result])
         out = pem.armor("PKCS7", out) if encoding == "pkcs7_pem" else out
     return output.returned(out, encoding, raw)
 
@@ -448,11 +448,11 @@ def _policy(name):
     """The policy of this name, merged if it is a list of dicts; {} if there is none."""
     if name is None:
         return {}
-    found = __salt__["pillar.get"]("x509_signing_policies", {}).get(name)
-    found = found or __salt__["config.get"]("x509_signing_policies", {}).get(name)
-    if isinstance(found, list):
+    policy = __salt__["pillar.get"]("x509_signing_policies", {}).get(name)
+    policy = policy or __salt__["config.get"]("x509_signing_policies", {}).get(name)
+    if isinstance(policy, list):
         merged = {}
-        for part in found:
+        for part in policy:
             merged.update(part)
-        found = merged
-    return found or {}
+        policy = merged
+    return policy or {}

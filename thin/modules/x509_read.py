@@ -111,27 +111,27 @@ def read_certificate(certificate):
 
         pushsalt run '*' x509.read_certificate /etc/pki/web01.crt
     """
-    found = load.certificate(certificate)
+    loaded = load.certificate(certificate)
     ret = {
-        "version": found.version,
-        "key_size": found.public.size,
-        "key_type": found.public.type,
-        "serial_number": shown.number(found.serial_number),
-        "fingerprints": {digest: shown.hexed(found.fingerprint(digest)) for digest in ("sha1", "sha256")},
-        "subject": found.subject.parts(),
-        "subject_hash": shown.hexed(found.subject.hash()),
-        "subject_str": found.subject.text(),
-        "issuer": found.issuer.parts(),
-        "issuer_hash": shown.hexed(found.issuer.hash()),
-        "issuer_str": found.issuer.text(),
-        "not_before": found.not_before.strftime(_TIME),
-        "not_after": found.not_after.strftime(_TIME),
-        "public_key": found.public.pem().decode("ascii"),
-        "extensions": shown.all_of(found.extensions),
-        "signature_algorithm": found.signature_name,
+        "version": loaded.version,
+        "key_size": loaded.public.size,
+        "key_type": loaded.public.type,
+        "serial_number": shown.number(loaded.serial_number),
+        "fingerprints": {digest: shown.hexed(loaded.fingerprint(digest)) for digest in ("sha1", "sha256")},
+        "subject": loaded.subject.parts(),
+        "subject_hash": shown.hexed(loaded.subject.hash()),
+        "subject_str": loaded.subject.text(),
+        "issuer": loaded.issuer.parts(),
+        "issuer_hash": shown.hexed(loaded.issuer.hash()),
+        "issuer_str": loaded.issuer.text(),
+        "not_before": loaded.not_before.strftime(_TIME),
+        "not_after": loaded.not_after.strftime(_TIME),
+        "public_key": loaded.public.pem().decode("ascii"),
+        "extensions": shown.all_of(loaded.extensions),
+        "signature_algorithm": loaded.signature_name,
     }
     if not __opts__.get("fips_mode"):
-        ret["fingerprints"]["md5"] = shown.hexed(found.fingerprint("md5"))
+        ret["fingerprints"]["md5"] = shown.hexed(loaded.fingerprint("md5"))
     return ret
 
 
@@ -159,20 +159,20 @@ def read_crl(crl):
 
         pushsalt run '*' x509.read_crl /srv/pki/app.crl
     """
-    found = load.revocation_list(crl)
+    loaded = load.revocation_list(crl)
     return {
-        "issuer": found.issuer.parts(),
-        "last_update": found.last_update.strftime(_TIME),
-        "next_update": found.next_update.strftime(_TIME) if found.next_update else None,
+        "issuer": loaded.issuer.parts(),
+        "last_update": loaded.last_update.strftime(_TIME),
+        "next_update": loaded.next_update.strftime(_TIME) if loaded.next_update else None,
         "revoked_certificates": {
             shown.number(number).replace(":", ""): {
                 "revocation_date": date.strftime(_TIME),
                 "extensions": shown.all_of(more, oids.CRL_ENTRY),
             }
-            for number, (date, more) in found.revoked.items()
+            for number, (date, more) in loaded.revoked.items()
         },
-        "extensions": shown.all_of(found.extensions),
-        "signature_algorithm": found.signature_name,
+        "extensions": shown.all_of(loaded.extensions),
+        "signature_algorithm": loaded.signature_name,
     }
 
 
@@ -186,15 +186,15 @@ def read_csr(csr):
 
         pushsalt run '*' x509.read_csr /etc/pki/web01.csr
     """
-    found = load.request(csr)
+    loaded = load.request(csr)
     return {
-        "key_size": found.public.size,
-        "key_type": found.public.type,
-        "subject": found.subject.parts(),
-        "subject_hash": shown.hexed(found.subject.hash()),
-        "subject_str": found.subject.text(),
-        "public_key_hash": shown.hexed(found.public.digest()),
-        "extensions": shown.all_of(found.extensions),
+        "key_size": loaded.public.size,
+        "key_type": loaded.public.type,
+        "subject": loaded.subject.parts(),
+        "subject_hash": shown.hexed(loaded.subject.hash()),
+        "subject_str": loaded.subject.text(),
+        "public_key_hash": shown.hexed(loaded.public.digest()),
+        "extensions": shown.all_of(loaded.extensions),
     }
 
 

@@ -68,20 +68,20 @@ def dump(device, destination, level=0, label=None, noerase=None):
     label = label or time.strftime("XFS dump for %%s of %Y.%m.%d, %H:%M") % ('"%s"' % device)
     command = ["xfsdump", "-F"] + ([] if noerase else ["-E"])
     out = _run(command + ["-L", label, "-l", str(level), "-f", destination, device])
-    found, summary = {}, None
+    parts, summary = {}, None
     for line in (re.sub("^xfsdump: ", "", line.strip()) for line in out.splitlines()):
         if line.startswith("Dump Summary:"):
             summary = []
         elif summary is not None and line.startswith(" "):
             summary.append(line.strip())
         elif summary:
-            found["Summary"], summary = " ".join(summary), None
+            parts["Summary"], summary = " ".join(summary), None
         if line.startswith("session id:"):
-            found["Session ID"] = line.split(" ")[-1]
+            parts["Session ID"] = line.split(" ")[-1]
         for words, key in _DUMPED:
             if line.startswith(words):
-                found[key] = line[len(words) :].strip()
-    return found
+                parts[key] = line[len(words) :].strip()
+    return parts
 
 
 def inventory():
@@ -95,8 +95,8 @@ def inventory():
         pushsalt run '*' xfs.inventory
     """
     lines = [line for line in _run(["xfsrestore", "-I"]).splitlines() if line.strip()]
-    found = {"restore_status": lines.pop() if lines else ""}
-    stack = [found]
+    result = {"restore_status": lines.pop() if lines else ""}
+    stack = [result]
     for line in lines:
         depth = len(line) - len(line.lstrip("\t"))
         key, _, value = line.strip().partition(":")
@@ -106,7 +106,7 @@ def inventory():
         else:
             stack[-1][key.strip()] = below = {}
             stack.append(below)
-    return found
+    return result
 
 
 def prune_dump(sessionid):
@@ -123,14 +123,14 @@ def prune_dump(sessionid):
         pushsalt run '*' xfs.prune_dump 4f1d6c02-93be-4c57-8a60-d2e7b1905f3c
     """
     parts = re.split(r"(?m)^-+$", _run(["xfsinvutil", "-s", sessionid, "-F"]))
-    found = {}
+    result = {}
     for line in parts[1].splitlines() if len(parts) > 1 else ():
         key, mark, value = line.partition(":")
         if mark:
-            found[key.strip().lower().replace(" ", "_")] = value.strip()
-    if found.get("uuid") != sessionid:
+            result[key.strip().lower().replace(" ", "_")] = value.strip()
+    if result.get("uuid") != sessionid:
         raise CommandExecutionError('Session UUID "%s" was not found.' % sessionid)
-    return found
+    return result
 
 
 def devices():
@@ -255,7 +255,7 @@ def _run(command):
 def _geometry(text):
     """Parse rows such as ``data     =     bsize=4096   blocks=131072, imaxpct=25``; a row without a name continues the
     last one."""
-    found, entry = {}, {}
+    result, entry = {}, {}
     for line in text.splitlines():
         pairs = []
         for word in " ".join(line.replace(", ", " ").split()).replace(" = ", "=? ").replace(" =", "=").split(" "):
@@ -267,23 +267,23 @@ def _geometry(text):
             continue
         name, section = pairs.pop(0)
         if name:
-            entry = found.setdefault(name, {"section": name if section == "?" else section})
+            entry = result.setdefault(name, {"section": name if section == "?" else section})
         elif section:
             pairs.insert(0, tuple(section.split("=", 1)))
         entry.update(pairs)
-    return found
+    return result
 
 
 def _devices(text):
-    found, mounts = {}, _mounts()
+    devices, mounts = {}, _mounts()
     for block in text.split("\n\n"):
         properties = dict(line.split("=", 1) for line in block.strip().splitlines() if "=" in line)
         properties = {key.lower(): properties[key] for key in properties}
         if properties.pop("type", None) == "xfs":
             properties.setdefault("label", None)
             name = properties.pop("devname")
-            found[name] = dict(properties, **mounts.get(name, {}))
-    return found
+            devices[name] = dict(properties, **mounts.get(name, {}))
+    return devices
 
 
 def _mounts():

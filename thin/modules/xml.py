@@ -27,8 +27,8 @@ def get_value(file, element):
 
         pushsalt run '*' xml.get_value /etc/app/app.xml ".//listen/port"
     """
-    _, found = _find(file, element)
-    return False if found is None else found.text
+    _, node = _find(file, element)
+    return False if node is None else node.text
 
 
 def set_value(file, element, value):
@@ -48,10 +48,10 @@ def set_value(file, element, value):
 
         pushsalt run '*' xml.set_value /etc/app/app.xml ".//listen/port" 8443
     """
-    tree, found = _find(file, element)
-    if found is None:
+    tree, node = _find(file, element)
+    if node is None:
         return False
-    found.text = str(value)
+    node.text = str(value)
     tree.write(file)
     return True
 
@@ -71,8 +71,8 @@ def get_attribute(file, element):
 
         pushsalt run '*' xml.get_attribute /etc/app/app.xml ".//user[@name='ada']"
     """
-    _, found = _find(file, element)
-    return False if found is None else dict(found.attrib)
+    _, node = _find(file, element)
+    return False if node is None else dict(node.attrib)
 
 
 def set_attribute(file, element, key, value):
@@ -94,10 +94,10 @@ def set_attribute(file, element, key, value):
 
         pushsalt run '*' xml.set_attribute /etc/app/app.xml ".//user[@name='ada']" role admin
     """
-    tree, found = _find(file, element)
-    if found is None:
+    tree, node = _find(file, element)
+    if node is None:
         return False
-    found.set(key, str(value))
+    node.set(key, str(value))
     tree.write(file)
     return True
 
@@ -109,9 +109,9 @@ def _find(path, element):
         raise CommandExecutionError("the target's Python cannot read XML: install its whole standard library")
     try:
         tree = parser.parse(path)  # noqa: S314  (a file of the target, read on the target)
-        found = tree.find(element)
+        node = tree.find(element)
     except (OSError, parser.ParseError, SyntaxError) as exc:
         raise CommandExecutionError("%s cannot be read: %s" % (path, exc))
-    if found is None:
+    if node is None:
         log.error("no element matches %s", element)
-    return tree, found
+    return tree, node

@@ -56,8 +56,8 @@ def latest_version(*names, **kwargs):
         version_found = newest.get(name, "")
         if version_found and any(rpmversion.compare(have, version_found) >= 0 for have in installed.get(name, ())):
             newest[name] = ""
-    found = {name: newest.get(name, "") for name in names}
-    return found[names[0]] if len(found) == 1 else found
+    latest = {name: newest.get(name, "") for name in names}
+    return latest[names[0]] if len(latest) == 1 else latest
 
 
 available_version = latest_version
@@ -97,23 +97,23 @@ def list_repo_pkgs(*args, **kwargs):
     """
     byrepo, cacheonly = kwargs.pop("byrepo", False), kwargs.pop("cacheonly", False)
     options = yumrun.options(kwargs) + (["-C"] if cacheonly else [])
-    found = {}
+    available = {}
     for name, arch, version, repository in _offered(args, options):
         name = rpmout.resolve_name(name, arch, __grains__.get("osarch"))
-        versions = found.setdefault(repository, {}).setdefault(name, [])
+        versions = available.setdefault(repository, {}).setdefault(name, [])
         if version not in versions:
             versions.append(version)
     if not byrepo:
         merged = {}
-        for packages in found.values():
+        for packages in available.values():
             for name, versions in packages.items():
                 all_versions = merged.setdefault(name, [])
                 all_versions += [version for version in versions if version not in all_versions]
-        found = {"": merged}
-    for packages in found.values():
+        available = {"": merged}
+    for packages in available.values():
         for versions in packages.values():
             versions.sort(key=rpmversion.sort_key, reverse=True)
-    return found if byrepo else found[""]
+    return available if byrepo else available[""]
 
 
 def list_upgrades(refresh=True, **kwargs):
@@ -137,12 +137,12 @@ def list_upgrades(refresh=True, **kwargs):
         rows = dnfout.listed(done["stdout"]) if done["retcode"] == 0 else []
     if done["retcode"] != 0 and yumrun.is_dnf():
         raise CommandExecutionError("Failed to get upgrades: %s" % pkgrun.words(done))
-    found = {}
+    upgrades = {}
     for name, arch, version, _ in rows:
         name = rpmout.resolve_name(name, arch, __grains__.get("osarch"))
-        if name not in found or rpmversion.compare(version, found[name]) > 0:
-            found[name] = version
-    return found
+        if name not in upgrades or rpmversion.compare(version, upgrades[name]) > 0:
+            upgrades[name] = version
+    return upgrades
 
 
 list_updates = list_upgrades

@@ -74,17 +74,17 @@ def group_info(name, expand=False, ignore_groups=None, **kwargs):
         pushsalt run '*' pkg.group_info 'Container Management'
     """
     options = yumrun.options({key: kwargs[key] for key in ("fromrepo", "enablerepo", "disablerepo") if key in kwargs})
-    found = dnfout.group(_run(["--quiet"] + options + _group_words("info") + [name])["stdout"])
-    if not found["group"] and not found["id"]:
+    group = dnfout.group(_run(["--quiet"] + options + _group_words("info") + [name])["stdout"])
+    if not group["group"] and not group["id"]:
         raise CommandExecutionError("Group '%s' not found" % name)
-    if expand and found["type"] == "environment group":
+    if expand and group["type"] == "environment group":
         seen = [] if ignore_groups is None else ignore_groups
-        members = [member for kind in dnfout.PACKAGE_KINDS for member in found[kind] if member not in seen]
-        found.update((kind, []) for kind in dnfout.PACKAGE_KINDS)
+        members = [member for kind in dnfout.PACKAGE_KINDS for member in group[kind] if member not in seen]
+        group.update((kind, []) for kind in dnfout.PACKAGE_KINDS)
         for member in members:
             seen.append(member)
-            _join(found, _info_of_member(member, seen, kwargs))
-    return found
+            _join(group, _info_of_member(member, seen, kwargs))
+    return group
 
 
 def _info_of_member(member, seen, kwargs):
@@ -94,9 +94,9 @@ def _info_of_member(member, seen, kwargs):
         return group_info(member, True, seen, **kwargs)
 
 
-def _join(found, more):
+def _join(groups, more):
     for kind in dnfout.PACKAGE_KINDS:
-        found[kind] = sorted(set(found[kind]) | set(more[kind]))
+        groups[kind] = sorted(set(groups[kind]) | set(more[kind]))
 
 
 def group_diff(name, **kwargs):
@@ -213,8 +213,8 @@ def services_need_restart(**kwargs):
         raise CommandExecutionError("systemd is required to list outdated services.")
     from thin.utils.system import unitof
 
-    found = {unitof.service(pid) for pid in dnfout.restarting(_run(["--quiet", "needs-restarting"])["stdout"])}
-    return sorted(name for name in found if name)
+    result = {unitof.service(pid) for pid in dnfout.restarting(_run(["--quiet", "needs-restarting"])["stdout"])}
+    return sorted(name for name in result if name)
 
 
 # Held packages
@@ -284,12 +284,12 @@ def list_holds(pattern=None, full=True):
     import re
 
     _check_plugin()
-    found = []
+    held = []
     for pkg, written in _locks():
         shown = written if full else pkg
-        if shown and shown not in found and (not pattern or re.match(pattern, pkg)):
-            found.append(shown)
-    return found
+        if shown and shown not in held and (not pattern or re.match(pattern, pkg)):
+            held.append(shown)
+    return held
 
 
 get_locked_packages = list_holds

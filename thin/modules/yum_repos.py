@@ -46,7 +46,7 @@ def list_repos(basedir=None, **kwargs):
 
         pushsalt run '*' pkg.list_repos basedir=/srv/chroot/app/etc/yum.repos.d
     """
-    return repofile.found(_folders(basedir, kwargs), kwargs.get("strict_config", True))
+    return repofile.repositories(_folders(basedir, kwargs), kwargs.get("strict_config", True))
 
 
 def get_repo(repo, basedir=None, **kwargs):
@@ -59,9 +59,9 @@ def get_repo(repo, basedir=None, **kwargs):
 
         pushsalt run '*' pkg.get_repo app
     """
-    found = list_repos(basedir, **kwargs).get(_id(repo), {})
-    found.pop("file", None)
-    return found
+    repository = list_repos(basedir, **kwargs).get(_id(repo), {})
+    repository.pop("file", None)
+    return repository
 
 
 def del_repo(repo, basedir=None, **kwargs):

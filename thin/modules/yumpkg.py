@@ -51,11 +51,11 @@ def list_downloaded(**kwargs):
     from thin.utils.programs import pkgfiles
 
     folders = ("dnf5", "libdnf5") if yumrun.program() == "dnf5" else (yumrun.program(),)
-    found = {}
+    result = {}
     for folder in folders:
         for name, versions in pkgfiles.downloaded(os.path.join(CACHE, folder), __salt__["lowpkg.bin_pkg_info"]).items():
-            found.setdefault(name, {}).update(versions)
-    return found
+            result.setdefault(name, {}).update(versions)
+    return result
 
 
 def download(*packages, **kwargs):
@@ -82,18 +82,18 @@ def download(*packages, **kwargs):
     else:
         command = ["yumdownloader", "-q", "--destdir=" + folder] + list(packages)
         done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env=dict(pkgrun.ENVIRONMENT))
-    found = {}
+    result = {}
     for name in sorted(os.listdir(folder)):
         for package in packages if name.endswith(".rpm") else ():
             if name.startswith(package + "-") and name[len(package) + 1 :][:1].isdigit():
-                found[package] = os.path.join(folder, name)
-    if not found:
+                result[package] = os.path.join(folder, name)
+    if not result:
         words = "Unable to download any of the following packages: %s" % ", ".join(packages)
         raise CommandExecutionError("%s\n%s" % (words, pkgrun.words(done)))
-    failed = [package for package in packages if package not in found]
+    failed = [package for package in packages if package not in result]
     if failed:
-        found["_error"] = "The following package(s) failed to download: %s" % ", ".join(failed)
-    return found
+        result["_error"] = "The following package(s) failed to download: %s" % ", ".join(failed)
+    return result
 
 
 # Changes
@@ -369,14 +369,14 @@ def _from_repositories(params, ignore_epoch, kwargs, errors):
     offered = __salt__["pkg.list_repo_pkgs"](*vague, **kwargs) if vague else {}
     for pkg, number in versions.items():
         if pkg in vague:
-            found = pkgspec.best_match(offered.get(pkg, []), number, rpmversion.compare, ignore_epoch)
-            if found is None:
+            match = pkgspec.best_match(offered.get(pkg, []), number, rpmversion.compare, ignore_epoch)
+            if match is None:
                 errors.append(
                     "No version matching '%s%s' could be found (available: %s)"
                     % (pkg, number, ", ".join(offered.get(pkg, [])) or None)
                 )
                 continue
-            number = found
+            number = match
         yield pkg, _word(pkg, number, kwargs.get("split_arch", True)) if number else pkg, number
 
 

@@ -33,10 +33,10 @@ def hold(name=None, pkgs=None, root=None, **kwargs):
     """
     locks, wanted = list_locks(root), _held_targets(name, pkgs)
     added = [_lock_word(pkg, version) for pkg, version in wanted.items() if pkg not in locks]
-    found = {pkg: pkgholds.hold(pkg, pkg in locks, lambda _: True, __opts__["test"]) for pkg in wanted}
+    result = {pkg: pkgholds.hold(pkg, pkg in locks, lambda _: True, __opts__["test"]) for pkg in wanted}
     if added and not __opts__["test"]:
         _run(["addlock"] + added, root, read=False)
-    return found
+    return result
 
 
 def unhold(name=None, pkgs=None, root=None, **kwargs):
@@ -51,20 +51,20 @@ def unhold(name=None, pkgs=None, root=None, **kwargs):
 
         pushsalt run '*' pkg.unhold nginx
     """
-    locks, removed, found = list_locks(root), [], {}
+    locks, removed, result = list_locks(root), [], {}
     for pkg, version in _held_targets(name, pkgs).items():
         at = locks.get(pkg, {}).get("version", "").lstrip("= ")
-        found[pkg] = pkgholds.unhold(pkg, pkg in locks, lambda _: True, __opts__["test"])
+        result[pkg] = pkgholds.unhold(pkg, pkg in locks, lambda _: True, __opts__["test"])
         if pkg not in locks:
-            found[pkg]["comment"] = "Package %s was already unheld." % pkg
+            result[pkg]["comment"] = "Package %s was already unheld." % pkg
         elif version and at != version:
             words = "Unable to unhold package %s as it is held with the other version." % pkg
-            found[pkg].update(result=False, changes={}, comment=words)
+            result[pkg].update(result=False, changes={}, comment=words)
         else:
             removed.append(_lock_word(pkg, at))
     if removed and not __opts__["test"]:
         _run(["removelock"] + removed, root, read=False)
-    return found
+    return result
 
 
 def list_locks(root=None):
@@ -105,13 +105,13 @@ def list_holds(pattern=None, full=True, root=None, **kwargs):
     for glob, lock in list_locks(root).items():
         if lock.get("type", "package") == "package":
             names += [pkg for pkg in fnmatch.filter(sorted(installed), glob) if pkg not in names]
-    found = []
+    held = []
     for pkg in names:
         if pattern and not re.match(pattern, pkg):
             continue
         for version in installed[pkg] if full else [None]:
-            found.append("%s-%s%s.*" % (pkg, "" if ":" in version else "0:", version) if full else pkg)
-    return found
+            held.append("%s-%s%s.*" % (pkg, "" if ":" in version else "0:", version) if full else pkg)
+    return held
 
 
 def clean_locks(root=None):
@@ -124,12 +124,12 @@ def clean_locks(root=None):
 
         pushsalt run '*' pkg.clean_locks
     """
-    found = {"removed": 0}
+    clean_locks = {"removed": 0}
     if os.path.exists((root or "") + LOCKS):
         for _, text in zypprun.messages(_run(["cleanlocks"], root, xml=True, read=False)["stdout"]):
             if text.lower().startswith("removed"):
-                found["removed"] = text.split(" ")[1]
-    return found
+                clean_locks["removed"] = text.split(" ")[1]
+    return clean_locks
 
 
 def _held_targets(name, pkgs):

@@ -41,13 +41,13 @@ def list_repos(root=None, **kwargs):
 
         pushsalt run '*' pkg.list_repos
     """
-    found = {}
-    for alias, values in repofile.found([(root or "") + FOLDER], strict=False).items():
+    repositories = {}
+    for alias, values in repofile.repositories([(root or "") + FOLDER], strict=False).items():
         settings = {key: _value(value) for key, value in values.items() if key not in ("file", "comments")}
         if settings.get("baseurl") and settings["baseurl"].startswith("file:/"):  # with one slash or three
             settings["baseurl"] = "file:///" + settings["baseurl"][5:].lstrip("/")
-        found[alias] = dict(settings, alias=alias)
-    return found
+        repositories[alias] = dict(settings, alias=alias)
+    return repositories
 
 
 def _value(text):
@@ -80,8 +80,8 @@ def del_repo(repo, root=None, **kwargs):
     if repo not in list_repos(root):
         raise CommandExecutionError("Repository '%s' not found." % repo)
     text = _run(["removerepo", "--loose-auth", "--loose-query", repo], root)["stdout"]
-    told = [words for _, words in zypprun.messages(text)]
-    return {repo: True, "message": told[0] if told else ""}
+    messages = [words for _, words in zypprun.messages(text)]
+    return {repo: True, "message": messages[0] if messages else ""}
 
 
 def mod_repo(repo, **kwargs):
@@ -126,8 +126,8 @@ def mod_repo(repo, **kwargs):
         __salt__["pkg.refresh_db"](root=root, gpgautoimport=True, repos=repo)
     elif not added and not words:
         comment = "Specified arguments did not result in modification of repo"
-    found = get_repo(repo, root)
-    return dict(found, comment=comment) if comment else found
+    repository = get_repo(repo, root)
+    return dict(repository, comment=comment) if comment else repository
 
 
 def _add(repo, kwargs, present, root):

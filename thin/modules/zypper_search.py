@@ -64,11 +64,11 @@ def info_available(*names, **kwargs):
     root = kwargs.get("root")
     if data.is_true(kwargs.get("refresh", True)):
         __salt__["pkg.refresh_db"](root=root)
-    names, found = sorted(set(names)), {}
+    names, result = sorted(set(names)), {}
     while names:
-        found.update(zypprun.information(_run(["info", "-t", "package"] + names[:200], root)["stdout"]))
+        result.update(zypprun.information(_run(["info", "-t", "package"] + names[:200], root)["stdout"]))
         names = names[200:]
-    return found
+    return result
 
 
 def search(criteria, refresh=False, **kwargs):
@@ -98,10 +98,10 @@ def search(criteria, refresh=False, **kwargs):
         words.append("--match-" + kwargs["match"])
     words += [option for word, option in _SEARCH.items() if kwargs.get(word)]
     done = _run(words + [criteria], root, check=False)
-    found = zypprun.elements(done["stdout"], "solvable")
-    if not found:
+    elements = zypprun.elements(done["stdout"], "solvable")
+    if not elements:
         raise CommandExecutionError("No packages found matching '%s'" % criteria)
-    return {item["name"]: item for item in found}
+    return {item["name"]: item for item in elements}
 
 
 def resolve_capabilities(pkgs, refresh=False, root=None, **kwargs):
@@ -119,13 +119,13 @@ def resolve_capabilities(pkgs, refresh=False, root=None, **kwargs):
     """
     if data.is_true(refresh):
         __salt__["pkg.refresh_db"](root=root)
-    found = []
+    resolve_capabilities = []
     for item in pkgs:
         name, version = next(iter(item.items())) if isinstance(item, dict) else (item, None)
         if kwargs.get("resolve_capabilities"):
             name = _by_capability(name, root)
-        found.append({name: version} if version else name)
-    return found
+        resolve_capabilities.append({name: version} if version else name)
+    return resolve_capabilities
 
 
 def _by_capability(name, root):
@@ -169,15 +169,15 @@ def list_installed_patterns(root=None):
 
         pushsalt run '*' pkg.list_installed_patterns
     """
-    found = {name: about for name, about in _with_status("pattern", root).items() if about["installed"]}
+    installed_patterns = {name: about for name, about in _with_status("pattern", root).items() if about["installed"]}
     command = ["rpm", "--root", root] if root else ["rpm"]
     command += ["-q", "--provides", "--whatprovides", "pattern()"]
     done = __salt__["cmd.run_all"](command, python_shell=False, ignore_retcode=True, env=dict(pkgrun.ENVIRONMENT))
     for line in done["stdout"].splitlines():
         key, _, name = [word.strip() for word in line.partition("=")]
         if key == "pattern()" and not name.startswith("."):
-            found.setdefault(name, {"installed": True, "summary": "Non-visible pattern"})
-    return found
+            installed_patterns.setdefault(name, {"installed": True, "summary": "Non-visible pattern"})
+    return installed_patterns
 
 
 def list_patches(refresh=False, root=None, **kwargs):
@@ -232,7 +232,7 @@ def list_products(all=False, refresh=False, root=None):
     if data.is_true(refresh):
         __salt__["pkg.refresh_db"](root=root)
     words = ["products"] if all else ["--disable-repositories", "products", "-i"]
-    found = []
+    products = []
     for attributes, inner in zypprun.blocks(_run(words, root)["stdout"], "product"):
         about = {}
         for key, value in attributes.items():
@@ -249,8 +249,8 @@ def list_products(all=False, refresh=False, root=None):
         if os.path.isfile(path):
             with open(path, encoding="utf-8") as stream:
                 about["release"] = stream.readline().strip() or about.get("release")
-        found.append(about)
-    return found
+        products.append(about)
+    return products
 
 
 def list_included(includes, root=None):
@@ -267,19 +267,19 @@ def list_included(includes, root=None):
 
         pushsalt run '*' pkg.list_included '["pattern"]'
     """
-    found = {}
+    result = {}
     for kind in includes:
         if kind == "product":
             for about in list_products(root=root):
-                found["product:" + about["name"]] = [_included(about)]
+                result["product:" + about["name"]] = [_included(about)]
             continue
         names = {"pattern": list_installed_patterns, "patch": list_installed_patches}.get(kind)
         installed = sorted(names(root=root)) if names else []
         if installed:
             text = _run(["info", "-t", kind] + installed, root, xml=False)["stdout"]
             details = zypprun.information(text)
-            found.update(("%s:%s" % (kind, name), [_included(details.get(name, {}))]) for name in installed)
-    return found
+            result.update(("%s:%s" % (kind, name), [_included(details.get(name, {}))]) for name in installed)
+    return result
 
 
 def _included(about):

@@ -59,13 +59,13 @@ def latest_version(*names, **kwargs):
     if not names:
         return {}
     available = __salt__["pkg.info_available"](*names, **kwargs)
-    found = {}
+    latest = {}
     for name in sorted(set(names)):
         about = available.get(name, {})
         status = about.get("status", "").lower()
         newer = "not installed" in status or "out-of-date" in status or data.is_true(kwargs.get("show_installed"))
-        found[name] = about.get("version", "") if newer else ""
-    return next(iter(found.values())) if len(found) == 1 else found
+        latest[name] = about.get("version", "") if newer else ""
+    return next(iter(latest.values())) if len(latest) == 1 else latest
 
 
 available_version = latest_version
@@ -106,20 +106,20 @@ def list_repo_pkgs(*args, **kwargs):
     byrepo, fromrepo = kwargs.get("byrepo", False), kwargs.get("fromrepo")
     words = ["search", "--details"] + [str(arg) for arg in args]
     text = _run(words, kwargs.get("root"), xml=True, check=False)["stdout"]
-    found = {}
+    available = {}
     for item in zypprun.elements(text, "solvable"):
         name, version, repository = item.get("name"), item.get("edition"), item.get("repository")
         if item.get("kind") != "package" or not version or not repository or repository.startswith("("):
             continue
         if (fromrepo and repository != fromrepo) or not any(fnmatch.fnmatch(name, arg) for arg in args or "*"):
             continue
-        versions = found.setdefault(repository if byrepo else "", {}).setdefault(name, [])
+        versions = available.setdefault(repository if byrepo else "", {}).setdefault(name, [])
         if version not in versions:
             versions.append(version)
-    for packages in found.values():
+    for packages in available.values():
         for versions in packages.values():
             versions.sort(key=rpmversion.sort_key, reverse=True)
-    return found if byrepo else found.get("", {})
+    return available if byrepo else available.get("", {})
 
 
 def list_upgrades(refresh=True, root=None, **kwargs):
@@ -182,23 +182,23 @@ def download(*packages, **kwargs):
     root = kwargs.get("root")
     if kwargs.get("refresh"):
         __salt__["pkg.refresh_db"](root=root)
-    found = {}
+    result = {}
     text = _run(["download"] + list(packages), root, xml=True, read=False)["stdout"]
     for _, inner in zypprun.blocks(text, "download-result"):
         repository = (zypprun.elements(inner, "repository") or [{}])[0]
         path = (zypprun.elements(inner, "localfile") or [{}])[0].get("path")
         if path and __salt__["lowpkg.checksum"](path, root=root)[path]:
-            found[zypprun.inside(inner, "name")] = {
+            result[zypprun.inside(inner, "name")] = {
                 "repository-name": repository.get("name"),
                 "repository-alias": repository.get("alias"),
                 "path": path,
             }
-    if not found:
+    if not result:
         raise CommandExecutionError("Unable to download packages: %s" % ", ".join(packages))
-    failed = [package for package in packages if package not in found]
+    failed = [package for package in packages if package not in result]
     if failed:
-        found["_error"] = "The following package(s) failed to download: %s" % ", ".join(failed)
-    return found
+        result["_error"] = "The following package(s) failed to download: %s" % ", ".join(failed)
+    return result
 
 
 # Changes

@@ -18,9 +18,9 @@ def install(name, link, path, priority):
         return _with(ret, True, "Alternative %s for %s is already registered" % (path, name))
     if __opts__["test"]:
         return _with(ret, None, "Alternative will be set for %s to %s with priority %s" % (name, path, priority))
-    said = __salt__["alternatives.install"](name, link, path, priority)
+    answer = __salt__["alternatives.install"](name, link, path, priority)
     if not __salt__["alternatives.check_exists"](name, path):
-        return _with(ret, False, "Alternative for %s not installed: %s" % (name, said))
+        return _with(ret, False, "Alternative for %s not installed: %s" % (name, answer))
     ret["changes"] = about
     if __salt__["alternatives.check_installed"](name, path):
         return _with(ret, True, "Alternative for %s set to path %s with priority %s" % (name, path, priority))
@@ -36,9 +36,9 @@ def remove(name, path):
     if __salt__["alternatives.check_exists"](name, path):
         if __opts__["test"]:
             return _with(ret, None, "Alternative for %s will be removed" % name)
-        said = __salt__["alternatives.remove"](name, path)
+        answer = __salt__["alternatives.remove"](name, path)
         if __salt__["alternatives.check_exists"](name, path):
-            return _with(ret, False, "Alternative for %s not removed: %s" % (name, said))
+            return _with(ret, False, "Alternative for %s not removed: %s" % (name, answer))
         current = __salt__["alternatives.show_current"](name)
         if not current:
             return _with(ret, True, "Alternative for %s removed" % name)
@@ -73,9 +73,9 @@ def set_(name, path):
         return _with(ret, False, "Alternative %s for %s doesn't exist" % (path, name))
     if __opts__["test"]:
         return _with(ret, None, "Alternative for %s will be set to path %s" % (name, path))
-    said = __salt__["alternatives.set"](name, path)
+    answer = __salt__["alternatives.set"](name, path)
     if not __salt__["alternatives.check_installed"](name, path):
-        return _with(ret, False, "Alternative for %s not updated: %s" % (name, said))
+        return _with(ret, False, "Alternative for %s not updated: %s" % (name, answer))
     ret["changes"] = {"path": path}
     return _with(ret, True, "Alternative for %s set to path %s" % (name, path))
 

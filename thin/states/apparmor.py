@@ -64,7 +64,9 @@ def loaded(name):
         if __opts__["test"]:
             return dict(ret, result=None, comment="The profiles of %s are set to be loaded" % name)
         __salt__["apparmor.reload"](name)
-        return _told(ret, before, __salt__["apparmor.modes"](name), "The profiles of %s have been loaded" % name)
+        return _with_changes(
+            ret, before, __salt__["apparmor.modes"](name), "The profiles of %s have been loaded" % name
+        )
     except CommandExecutionError as exc:
         return dict(ret, result=False, comment=str(exc))
 
@@ -97,13 +99,13 @@ def _mode(name, act, wanted):
         after = __salt__["apparmor.modes"](name)
     except CommandExecutionError as exc:
         return dict(ret, result=False, comment=str(exc))
-    ret = _told(ret, before, after, "%s is now %s" % (name, words))
+    ret = _with_changes(ret, before, after, "%s is now %s" % (name, words))
     wrong = [profile for profile in after if after[profile] != wanted]
     if wrong:
         return dict(ret, result=False, comment="These profiles could not be set: %s" % ", ".join(sorted(wrong)))
     return ret
 
 
-def _told(ret, before, after, comment):
+def _with_changes(ret, before, after, comment):
     changes = {each: {"old": before.get(each), "new": after[each]} for each in after if before.get(each) != after[each]}
     return dict(ret, changes=changes, comment=comment)

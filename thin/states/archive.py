@@ -207,10 +207,10 @@ class _Job(Source):
             return True
         kind = "file" if member.kind == "hardlink" else member.kind
         try:
-            found = self._kind(path)
+            of_kind = self._kind(path)
         except OSError:
             return False  # reported later
-        return found is None or bool(found and found != kind and (self.force or self.clean))
+        return of_kind is None or bool(of_kind and of_kind != kind and (self.force or self.clean))
 
     def _kind(self, path):
         """The type of file at a path of the archive: dir, file, link; None if there is none, "" if it cannot be
@@ -231,12 +231,12 @@ class _Job(Source):
         for key, kind in (("dirs", "dir"), ("files", "file"), ("links", "link")):
             for path in self.contents[key]:
                 try:
-                    found = self._kind(path)
+                    of_kind = self._kind(path)
                 except OSError as exc:
                     raise Done(False, str(exc))
-                if found is None:
+                if of_kind is None:
                     self.needed = self.missing = True
-                elif found and found != kind:
+                elif of_kind and of_kind != kind:
                     wrong.append(path)
         return wrong
 
@@ -414,8 +414,8 @@ class _Job(Source):
 
         try:
             with safepath.at(path) as place, place.pin() as pinned:
-                found = pinned.stat()
-                if self.uid in (-1, found.st_uid) and self.gid in (-1, found.st_gid):
+                status = pinned.stat()
+                if self.uid in (-1, status.st_uid) and self.gid in (-1, status.st_gid):
                     return
                 if not __opts__["test"]:
                     pinned.chown(self.uid, self.gid)

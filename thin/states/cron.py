@@ -35,8 +35,8 @@ def present(
     identifier = name if identifier is False else identifier
     times = (minute, hour, daymonth, month, dayweek)
     if __opts__["test"]:
-        wish = crontab.wanted(times, special, name, comment, commented is True, identifier)
-        return _foreseen(name, _status(user, wish, "crons" if special is None else "special"), "Cron")
+        desired = crontab.wanted(times, special, name, comment, commented is True, identifier)
+        return _foreseen(name, _status(user, desired, "crons" if special is None else "special"), "Cron")
     about = {"commented": commented, "comment": comment, "identifier": identifier}
     if special is None:
         done = __salt__["cron.set_job"](user, *times, cmd=name, **about)
@@ -67,8 +67,8 @@ def env_present(name, value=None, user="root"):
     """The user's crontab has this variable."""
     if __opts__["test"]:
         values = [env["value"] for env in __salt__["cron.list_tab"](user)["env"] if env["name"] == name]
-        wish = '""' if value in (None, "") else str(value)
-        return _foreseen(name, "absent" if not values else "present" if values[0] == wish else "update", "Cron env")
+        desired = '""' if value in (None, "") else str(value)
+        return _foreseen(name, "absent" if not values else "present" if values[0] == desired else "update", "Cron env")
     done = __salt__["cron.set_env"](user, name, value=value)
     return _done(name, user, done, "Cron env", "failed to commit with error \n%s")
 
@@ -135,13 +135,13 @@ def file(
 
 def _manage(ret, path, source, source_hash, user, same, backup, more):
     try:
-        found, digest, comment = __salt__["file.get_managed"](
+        managed, digest, comment = __salt__["file.get_managed"](
             source=source, source_hash=source_hash, skip_verify=False, **dict(same, **more)
         )
         if comment:
             return dict(ret, comment=comment, result=False)
         ret = __salt__["file.manage_file"](
-            sfn=found,
+            sfn=managed,
             ret=ret,
             source=source,
             source_sum=digest,
@@ -161,10 +161,10 @@ def _manage(ret, path, source, source_hash, user, same, backup, more):
     return ret
 
 
-def _status(user, wish, kind):
+def _status(user, desired, kind):
     for job in __salt__["cron.list_tab"](user)[kind]:
-        if crontab.matched(job, wish["cmd"], wish["identifier"]):
-            return "update" if crontab.drift(job, wish) else "present"
+        if crontab.matched(job, desired["cmd"], desired["identifier"]):
+            return "update" if crontab.drift(job, desired) else "present"
     return "absent"
 
 

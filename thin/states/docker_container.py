@@ -57,7 +57,7 @@ def running(
     image = str(image)
     signal = kwargs.pop("send_signal", False) and watch_action
     kwargs = dict(kwargs, ignore_collisions=ignore_collisions)
-    said = []
+    comments = []
     try:
         wanted = _networks(networks)
         image_id = _image(ret, image)
@@ -73,16 +73,16 @@ def running(
             words += "" if image_id else ", and its image %s pulled" % image
             return dict(ret, result=None, comment=words)
         made = __salt__["docker.create"](image, name=None if now else name, **kwargs)
-        replaced = _settled(ret, said, name, now, made, anew, signal, wanted, kwargs, shutdown_timeout)
+        replaced = _settled(ret, comments, name, now, made, anew, signal, wanted, kwargs, shutdown_timeout)
         if ret["result"] is not False:
-            _started(ret, said, name, now, replaced, start)
+            _started(ret, comments, name, now, replaced, start)
             if other_image and not __opts__["test"]:
-                said.append("Container has a new image")
+                comments.append("Container has a new image")
                 ret["changes"]["image"] = {"old": now["Image"], "new": image_id}
     except SaltException as exc:
         ret["result"] = False
-        said.append(str(exc))
-    return _finished(ret, said)
+        comments.append(str(exc))
+    return _finished(ret, comments)
 
 
 def run(
@@ -264,9 +264,9 @@ def _state(name):
 
 def _image(ret, image):
     """The image's id; the image is pulled if it is missing. None in a dry run that would pull it."""
-    found = __salt__["docker.resolve_image_id"](image)
-    if found is not False:
-        return found
+    image_id = __salt__["docker.resolve_image_id"](image)
+    if image_id is not False:
+        return image_id
     if __opts__["test"]:
         return None
     try:
@@ -281,14 +281,14 @@ def _networks(given):
     """``{network: how to connect}``. Raises CommandExecutionError for networks that do not exist."""
     wanted = dockerwords.networks(given)
     if wanted:
-        there = [about["Name"] for about in __salt__["docker.networks"]()]
-        missing = sorted(name for name in wanted if name not in there)
+        present = [about["Name"] for about in __salt__["docker.networks"]()]
+        missing = sorted(name for name in wanted if name not in present)
         if missing:
             raise CommandExecutionError("The following networks are not present: %s" % ", ".join(missing))
     return wanted if given is not None else None
 
 
-def _settled(ret, said, name, now, made, anew, signal, wanted, settings, timeout):
+def _settled(ret, comments, name, now, made, anew, signal, wanted, settings, timeout):
     """Connect the new container to its networks, and keep it if it is needed. Returns whether it now has the name
     ``name``."""
     keep = False
@@ -305,27 +305,27 @@ def _settled(ret, said, name, now, made, anew, signal, wanted, settings, timeout
             ret["changes"]["container"] = differ
         if now is None:
             keep = True
-            said.append("Created container '%s'" % name)
+            comments.append("Created container '%s'" % name)
         elif differ and __opts__["test"]:
             ret["result"] = None
-            said.append("Container '%s' would be replaced" % name)
+            comments.append("Container '%s' would be replaced" % name)
         elif anew or differ:
             more = {} if timeout is None else {"timeout": timeout}
             ret["changes"]["container_id"] = {"removed": __salt__["docker.rm"](name, stop=True, **more)}
             keep = True
             __salt__["docker.rename"](made["Name"], name)
-            said.append("Replaced container '%s'" % name)
+            comments.append("Replaced container '%s'" % name)
         else:
-            _signalled(ret, said, name, signal)
+            _signalled(ret, comments, name, signal)
         if keep:
             ret["changes"].setdefault("container_id", {})["added"] = made["Id"]
         if nets:
             ret["changes"].setdefault("container", {})["Networks"] = nets
         if nets and __opts__["test"]:
             ret["result"] = None
-            said.append("Network configuration would be updated")
+            comments.append("Network configuration would be updated")
         elif nets and not keep:
-            _connected(ret, said, name, old, nets, wanted or {}, new)
+            _connected(ret, comments, name, old, nets, wanted or {}, new)
         return keep
     finally:
         if not keep:  # its anonymous volumes are removed, too
@@ -349,38 +349,38 @@ def _placed(about, wanted):
     return _inspected(name)
 
 
-def _signalled(ret, said, name, signal):
+def _signalled(ret, comments, name, signal):
     if not signal:
-        said.append("Container '%s' is already configured as specified" % name)
+        comments.append("Container '%s' is already configured as specified" % name)
     elif __opts__["test"]:
-        said.append("Signal %s would be sent to container" % signal)
+        comments.append("Signal %s would be sent to container" % signal)
     else:
         __salt__["docker.signal"](name, signal=signal)
         ret["changes"]["signal"] = signal
-        said.append("Sent signal %s to container" % signal)
+        comments.append("Sent signal %s to container" % signal)
 
 
-def _connected(ret, said, name, old, nets, wanted, made):
+def _connected(ret, comments, name, old, nets, wanted, made):
     """Connect a container to the networks of a newly created one, and disconnect it from others."""
-    there, shall = dockernets.of_container(old), dockernets.of_container(made)
+    existing, shall = dockernets.of_container(old), dockernets.of_container(made)
     for network in sorted(nets):
         try:
-            if network in there:
+            if network in existing:
                 __salt__["docker.disconnect_container_from_network"](name, network)
             if network in shall:
                 __salt__["docker.connect_container_to_network"](name, network, **wanted.get(network, {}))
         except CommandExecutionError as exc:
             ret["result"] = False
-            said.append(str(exc))
+            comments.append(str(exc))
             continue
-        if network in there and network in shall:
-            said.append("Reconnected to network '%s' with updated configuration" % network)
+        if network in existing and network in shall:
+            comments.append("Reconnected to network '%s' with updated configuration" % network)
         else:
             verb = "Connected to" if network in shall else "Disconnected from"
-            said.append("%s network '%s'" % (verb, network))
+            comments.append("%s network '%s'" % (verb, network))
 
 
-def _started(ret, said, name, before, replaced, start):
+def _started(ret, comments, name, before, replaced, start):
     """Start the container if it should run and does not, and report its state."""
     old = None
     if before is not None:
@@ -390,13 +390,13 @@ def _started(ret, said, name, before, replaced, start):
     if (replaced and (start or before is None)) or (start and old != "running"):
         if __opts__["test"]:
             ret["result"] = None
-            said.append("Container would be started")
+            comments.append("Container would be started")
             return
         try:
             new = __salt__["docker.start"](name)["state"]["new"]
         except CommandExecutionError as exc:
             ret["result"] = False
-            said.append("Failed to start container '%s': '%s'" % (name, exc))
+            comments.append("Failed to start container '%s': '%s'" % (name, exc))
             return
     elif replaced:
         new = __salt__["docker.state"](name)
@@ -404,10 +404,10 @@ def _started(ret, said, name, before, replaced, start):
     if new != old:
         ret["changes"]["state"] = {"old": old, "new": new}
         if old is not None:
-            said.append("State changed from '%s' to '%s'" % (old, new))
+            comments.append("State changed from '%s' to '%s'" % (old, new))
     if new != "running" and start:
         ret["result"] = False
-        said.append("Container is not running")
+        comments.append("Container is not running")
 
 
 def _told_addresses(ret, name, state):
@@ -418,11 +418,11 @@ def _told_addresses(ret, name, state):
     if unknown and state == "running" and not __opts__["test"]:
         now = dockernets.of_container(_inspected(name))
         for one in unknown:
-            found = dockernets.chosen(now.get(one) or {})
-            if found:
+            addresses = dockernets.chosen(now.get(one) or {})
+            if addresses:
                 nets[one].pop("IPConfiguration")
-                nets[one].update(found)
+                nets[one].update(addresses)
 
 
-def _finished(ret, said):
-    return dict(ret, comment=". ".join(said) + ("." if len(said) > 1 else ""))
+def _finished(ret, comments):
+    return dict(ret, comment=". ".join(comments) + ("." if len(comments) > 1 else ""))

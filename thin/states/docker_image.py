@@ -106,7 +106,7 @@ def absent(name=None, images=None, force=False):
             words = "Image %s is not present" % name if len(wanted) == 1 else "All specified images are not present"
             return dict(ret, result=True, comment=words)
         if __opts__["test"]:
-            return dict(ret, result=None, comment=_said(tags, "Image %s will be removed", "will be removed"))
+            return dict(ret, result=None, comment=_about_tags(tags, "Image %s will be removed", "will be removed"))
         done = __salt__["docker.rmi"](*tags, force=force)
         left = [tag for tag in tags if tag in __salt__["docker.list_tags"]()]
     except CommandExecutionError as exc:
@@ -117,7 +117,7 @@ def absent(name=None, images=None, force=False):
     if left:
         words = "The following image(s) failed to be removed: %s" % ", ".join(left)
         return dict(ret, changes=done, comment=words + problems)
-    return dict(ret, result=True, changes=done, comment=_said(tags, "Image %s was removed", "were removed"))
+    return dict(ret, result=True, changes=done, comment=_about_tags(tags, "Image %s was removed", "were removed"))
 
 
 def mod_watch(name, sfun=None, **kwargs):
@@ -137,5 +137,5 @@ def _inspected(image):
         raise
 
 
-def _said(tags, one, many):
+def _about_tags(tags, one, many):
     return one % tags[0] if len(tags) == 1 else "The following images %s: %s" % (many, ", ".join(tags))

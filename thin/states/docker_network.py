@@ -41,13 +41,13 @@ def present(
     """
     ret = {"name": name, "changes": {}, "result": False, "comment": ""}
     settings = {key: value for key, value in kwargs.items() if not key.startswith("__")}
-    there, before = {}, {}
+    present, before = {}, {}
     try:
         wanted = _containers(ret, dockerwords.listed(containers or []))
-        network = _found(name)
+        network = _inspected(name)
         differ = dockernets.differences(network, settings) if network else {}
         if network:
-            there = __salt__["docker.connected"](name, verbose=True)
+            present = __salt__["docker.connected"](name, verbose=True)
             ret["comment"] = "Network '%s' already exists, and is configured as specified" % name
         if differ:
             ret["changes"][name] = differ
@@ -55,20 +55,20 @@ def present(
             words = "Network would be recreated with new config" if network else "Network will be created"
             return dict(ret, result=None, comment=words)
         if differ:
-            before = {each: __salt__["docker.inspect_container"](each) for each in there}
+            before = {each: __salt__["docker.inspect_container"](each) for each in present}
             _remove({"changes": {}}, name)
         if differ or not network:
             __salt__["docker.create_network"](name, **settings)
             ret["changes"]["recreated" if network else "created"] = True
             ret["comment"] = "Network '%s' %s" % (name, "was replaced with updated config" if network else "created")
-            there = {}
+            present = {}
     except SaltException as exc:
         return dict(ret, comment="Failed to create network '%s': %s" % (name, exc))
-    todo = list(before) if containers is None and reconnect else [each for each in wanted if each not in there]
+    todo = list(before) if containers is None and reconnect else [each for each in wanted if each not in present]
     if todo and __opts__["test"]:
         words = "%s. %s would be connected" % (ret["comment"], ", ".join(todo))
         return dict(ret, result=None, comment=words)
-    wrong = [said for said in (_connect(ret, name, each, before.get(each)) for each in todo) if said]
+    wrong = [problem for problem in (_connect(ret, name, each, before.get(each)) for each in todo) if problem]
     gone = [each for each in before if each not in todo]
     if gone:
         ret["changes"]["disconnected"] = gone
@@ -86,7 +86,7 @@ def absent(name):
     """
     ret = {"name": name, "changes": {}, "result": False, "comment": ""}
     try:
-        if _found(name) is None:
+        if _inspected(name) is None:
             return dict(ret, result=True, comment="Network '%s' already absent" % name)
         if __opts__["test"]:
             return dict(ret, result=None, comment="Network '%s' will be removed" % name)
@@ -96,7 +96,7 @@ def absent(name):
     return dict(ret, result=True, comment="Removed network '%s'" % name)
 
 
-def _found(name):
+def _inspected(name):
     try:
         return __salt__["docker.inspect_network"](name)
     except CommandExecutionError as exc:
@@ -107,16 +107,16 @@ def _found(name):
 
 def _containers(ret, names):
     """Those of these containers that run; problems with the others become warnings."""
-    found, missing, stopped = [], [], []
+    containers, missing, stopped = [], [], []
     for name in names:
         try:
-            (found if __salt__["docker.state"](name) == "running" else stopped).append(name)
+            (containers if __salt__["docker.state"](name) == "running" else stopped).append(name)
         except CommandExecutionError:
             missing.append(name)
     for some, words in ((missing, "do not exist"), (stopped, "are not running")):
         if some:
             ret.setdefault("warnings", []).append("The following containers %s: %s." % (words, ", ".join(some)))
-    return found
+    return containers
 
 
 def _remove(ret, name):
@@ -136,8 +136,8 @@ def _connect(ret, network, name, before):
         try:
             __salt__["docker.connect_container_to_network"](name, network, **settings)
         except CommandExecutionError as exc:
-            said = str(exc)
+            problem = str(exc)
         else:
             ret["changes"].setdefault("reconnected" if before else "connected", []).append(name)
             return None
-    return said
+    return problem

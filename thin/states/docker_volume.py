@@ -23,7 +23,7 @@ def present(name, driver=None, driver_opts=None, force=False):
     """
     ret = {"name": name, "changes": {}, "result": False, "comment": ""}
     try:
-        volume = _found(name)
+        volume = _volume(name)
         if volume and (driver is None or volume["Driver"] == driver):
             return dict(ret, result=True, comment="Volume '%s' already exists." % name)
         if volume and not force:
@@ -54,7 +54,7 @@ def absent(name, driver=None):
     """
     ret = {"name": name, "changes": {}, "result": False, "comment": ""}
     try:
-        if _found(name) is None:
+        if _volume(name) is None:
             return dict(ret, result=True, comment="Volume '%s' already absent" % name)
         if __opts__["test"]:
             return dict(ret, result=None, comment="The volume '%s' will be removed" % name)
@@ -64,7 +64,7 @@ def absent(name, driver=None):
     return dict(ret, result=True, comment="Volume '%s' removed" % name)
 
 
-def _found(name):
+def _volume(name):
     for volume in __salt__["docker.volumes"]()["Volumes"]:
         if volume["Name"] == name:
             return volume

@@ -132,7 +132,7 @@ def managed(
     looks = {"attrs": attrs, "selinux": selinux, "follow_symlinks": follow_symlinks, "makedirs": makedirs}
     looks.update(dir_mode=dir_mode, show_changes=show_changes, new_file_diff=new_file_diff)
     ignored = _ignored(ignore_ordering, ignore_whitespace, ignore_comment_characters)
-    wish = _wish(user, group, mode, backup, ignore=ignored, **looks)
+    desired = _desired(user, group, mode, backup, ignore=ignored, **looks)
 
     trust = _trust(signature or source_hash_sig, sig_backend, signed_by_any, signed_by_all, keyring, gnupghome)
     if trust is not None and trust.verify is None:
@@ -141,9 +141,9 @@ def managed(
     if source:
         digest = (source_hash, source_hash_name, source_hash_sig, skip_verify)
         rendering = (template, context, defaults, seen)
-        content = _Source(name, source, digest, rendering, trust, signature, verify_ssl, use_etag, wish, keep_mode)
+        content = _Source(name, source, digest, rendering, trust, signature, verify_ssl, use_etag, desired, keep_mode)
     try:
-        return _converge(name, ret, content, wish, replace, bool(source), check_cmd, tmp_dir, tmp_ext)
+        return _converge(name, ret, content, desired, replace, bool(source), check_cmd, tmp_dir, tmp_ext)
     finally:
         if source and not keep_source and not isinstance(source, list):
             _forget(source)
@@ -166,11 +166,11 @@ def _misused(name, source, given, keep_mode):
 class _Source(object):
     """A callable that returns the wanted contents from a source: found, verified, rendered."""
 
-    def __init__(self, name, source, digest, rendering, trust, signature, verify_ssl, use_etag, wish, keep_mode):
+    def __init__(self, name, source, digest, rendering, trust, signature, verify_ssl, use_etag, desired, keep_mode):
         self._name, self._source, self._trust, self._signature = name, source, trust, signature
         self._hash, self._hash_name, self._hash_signature, self._skip_verify = digest
         self._template, self._context, self._defaults, self._seen = rendering
-        self._verify_ssl, self._use_etag, self._wish, self._keep_mode = verify_ssl, use_etag, wish, keep_mode
+        self._verify_ssl, self._use_etag, self._desired, self._keep_mode = verify_ssl, use_etag, desired, keep_mode
 
     def __call__(self):
         """The content, or None. Raises what ``_converge`` makes a failure of."""
@@ -179,29 +179,29 @@ class _Source(object):
         url, digest = sources.choose(self._source, self._hash, __env__)
         if self._hash_signature and sources.is_list_of_hashes(digest):
             digest = _verified(self._trust, digest, self._hash_signature, self._verify_ssl)
-        found = None
+        content = None
         if not self._template or sources.scheme(url) != "salt":
-            found = self._found(url, digest)
+            content = self._content(url, digest)
         if self._template and sources.scheme(url) in ("", "file") and sources.local_path(url) == self._name:
             raise sources.NoContent("Source file cannot be the same as destination")
         if self._template:
             seen = dict(self._seen, source=url)
-            found = _rendered(url, self._template, self._context, self._defaults, found, seen)
+            content = _rendered(url, self._template, self._context, self._defaults, content, seen)
         if self._keep_mode:
-            self._wish.mode = owner.normalize_mode(sources.server_mode(url, __env__))
-        return found
+            self._desired.mode = owner.normalize_mode(sources.server_mode(url, __env__))
+        return content
 
-    def _found(self, url, digest):
+    def _content(self, url, digest):
         from thin.utils.files import sources
 
         verify = (self._skip_verify, self._verify_ssl, _web_cache(url))
-        found = sources.resolve(self._name, url, digest, self._hash_name, __env__, *verify, use_etag=self._use_etag)
-        if __opts__["test"] and found is not None and sources.scheme(url) in sources.REMOTE:
-            if not found.has_digest or not _holds(self._name, found):
-                found.fetched()  # an unavailable source is part of the prediction
-        if self._signature and found is not None:
-            self._trust.check(found.fetched(), self._signature, __env__, self._verify_ssl, _web_cache)
-        return found
+        content = sources.resolve(self._name, url, digest, self._hash_name, __env__, *verify, use_etag=self._use_etag)
+        if __opts__["test"] and content is not None and sources.scheme(url) in sources.REMOTE:
+            if not content.has_digest or not _holds(self._name, content):
+                content.fetched()  # an unavailable source is part of the prediction
+        if self._signature and content is not None:
+            self._trust.check(content.fetched(), self._signature, __env__, self._verify_ssl, _web_cache)
+        return content
 
 
 def _given(contents, pillar_keys, grains_keys, delimiter, allow_empty, template, context, defaults, seen, **options):
@@ -241,11 +241,11 @@ def _verified(trust, source_hash, signature, verify_ssl):
     return path
 
 
-def _wish(user, group, mode, backup="", **options):
+def _desired(user, group, mode, backup="", **options):
     """The wanted properties of managed files, with the minion options for all files."""
     from thin.utils.files import managed as core
 
-    return core.Wish(
+    return core.Desired(
         user,
         group,
         mode,
@@ -280,32 +280,32 @@ def _rendered(source, template, context, defaults, fetched, seen):
     return sources.rendered(source, __env__, template, context, defaults, chunk_tag(__low__), sls, fetched, seen)
 
 
-def _converge(name, ret, content, wish, replace, from_source, check_cmd=None, tmp_dir=None, tmp_ext=""):
+def _converge(name, ret, content, desired, replace, from_source, check_cmd=None, tmp_dir=None, tmp_ext=""):
     """The return of managing one file; ``content()`` returns the wanted contents when they are needed."""
     from thin import link
     from thin.utils.files import content as contents_of
     from thin.utils.files import managed as core
     from thin.utils.files import sources
 
-    words = preflight(__opts__, name, wish.user, wish.group)
+    words = preflight(__opts__, name, desired.user, desired.group)
     if words:
         return failed(ret, words)
     if os.path.isdir(name):
         return failed(ret, "Specified target %s is a directory" % name)
     try:
         if not replace and os.path.exists(name):
-            return core.keep_content(name, ret, wish, __opts__["test"])
+            return core.keep_content(name, ret, desired, __opts__["test"])
         wanted = content()
         if __opts__["test"]:
-            return core.foretell(name, wanted, wish, ret)
+            return core.foretell(name, wanted, desired, ret)
         if check_cmd and wanted is not None and not _holds(name, wanted):
             failure = core.check_command(
-                check_cmd, wanted, wish, __salt__["cmd.run_all"], __grains__.get("shell"), tmp_dir, tmp_ext
+                check_cmd, wanted, desired, __salt__["cmd.run_all"], __grains__.get("shell"), tmp_dir, tmp_ext
             )
             if failure:
                 ret.update(failure)
                 return ret
-        return core.manage(name, wanted, wish, ret, from_source)
+        return core.manage(name, wanted, desired, ret, from_source)
     except sources.NoContent as exc:
         if __opts__["test"] and getattr(exc.__context__, "may_come", False):
             ret["changes"] = {"diff": "not known yet"} if os.path.lexists(name) else {"newfile": name}
@@ -405,8 +405,10 @@ def recurse(
     if words:
         return failed(ret, words)
     try:
-        found = trees.existing(source, __env__)
-        plan = trees.plan(name, found, __env__, keep_symlinks, include_pat, exclude_pat, maxdepth, include_empty, merge)
+        folders = trees.existing(source, __env__)
+        plan = trees.plan(
+            name, folders, __env__, keep_symlinks, include_pat, exclude_pat, maxdepth, include_empty, merge
+        )
     except (CommandExecutionError, link.LinkError) as exc:
         return failed(ret, "Recurse failed: %s" % exc)
     words = _directory_made(name, user, group, dir_mode)
@@ -432,7 +434,7 @@ def recurse(
         if clean and replace and os.path.isdir(path) and not os.path.islink(path):
             if not whole.cleared(path, "directory ", "file"):
                 continue
-        wish = _wish(user, group, "%04o" % mode if keep_mode else file_mode, backup, makedirs=True, **options)
+        desired = _desired(user, group, "%04o" % mode if keep_mode else file_mode, backup, makedirs=True, **options)
 
         def content(url=url, digest=digest, path=path):
             if not template:
@@ -440,13 +442,13 @@ def recurse(
             own = dict(seen, name=path, source=wire.file_key(url, __env__))
             return _rendered(url, template, context, defaults, None, own)
 
-        whole.add(path, _converge(path, state_return(path), content, wish, replace, True))
+        whole.add(path, _converge(path, state_return(path), content, desired, replace, True))
     for path in trees.in_link_order(plan.links):
         how = {"makedirs": True, "force": force_symlinks, "user": user, "group": group, "mode": sym_mode}
         whole.add(path, symlink(path, plan.links[path], **how))
     if clean and os.path.isdir(name):
         whole.clean(walk.unwanted(name, plan.keep | trees.required(name, require, __lowstate__, __env__), exclude_pat))
-    return whole.told()
+    return whole.finished()
 
 
 def _directory_made(name, user, group, mode):

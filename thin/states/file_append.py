@@ -181,7 +181,7 @@ def _rendered_sources(source, sources_, template, defaults, context):
     """The texts of sources, rendered unless ``template`` is empty. Raises CommandExecutionError."""
     from thin.utils.files import sources
 
-    found = []
+    rendered_sources = []
     for url in [source] if source else list(sources_ or ()):
         try:
             plain = None
@@ -195,8 +195,8 @@ def _rendered_sources(source, sources_, template, defaults, context):
             raise CommandExecutionError("Failed to load template file %s: %s" % (url, exc))
         if not data:
             raise CommandExecutionError("Failed to read rendered template file %s" % url)
-        found.append(data.decode("utf-8", "surrogateescape"))
-    return found
+        rendered_sources.append(data.decode("utf-8", "surrogateescape"))
+    return rendered_sources
 
 
 def _exclusive(source, source_hash, sources, source_hashes):

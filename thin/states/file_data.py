@@ -103,14 +103,16 @@ def _manage_data(ret, name, contents, encoding, encoding_errors, check_cmd, tmp_
     if words and not __opts__["test"]:
         return failed(ret, words)
     wishes["mode"] = owner.normalize_mode(wishes["mode"])
-    wish = managed.Wish(cachedir=cachedir(__opts__), obfuscate=__opts__.get("obfuscate_templates", False), **wishes)
-    wish.backup = wish.backup or __opts__.get("backup_mode", "")
+    desired = managed.Desired(
+        cachedir=cachedir(__opts__), obfuscate=__opts__.get("obfuscate_templates", False), **wishes
+    )
+    desired.backup = desired.backup or __opts__.get("backup_mode", "")
     try:
         if isinstance(contents, str):
             contents = contents.encode(encoding or "utf-8", encoding_errors if encoding else "surrogateescape")
         wanted = content.Data(contents)
         if __opts__["test"]:
-            ret["changes"] = managed.predict(name, wanted, wish)[0]
+            ret["changes"] = managed.predict(name, wanted, desired)[0]
             ret["result"] = None if ret["changes"] else True
             ret["comment"] = (
                 "Dataset will be serialized and stored into %s"
@@ -120,12 +122,12 @@ def _manage_data(ret, name, contents, encoding, encoding_errors, check_cmd, tmp_
             return ret
         if check_cmd and not (os.path.isfile(name) and content.same(wanted, name)):
             failure = managed.check_command(
-                check_cmd, wanted, wish, __salt__["cmd.run_all"], __grains__.get("shell"), tmp_dir, tmp_ext
+                check_cmd, wanted, desired, __salt__["cmd.run_all"], __grains__.get("shell"), tmp_dir, tmp_ext
             )
             if failure:
                 ret.update(failure)
                 return ret
-        return managed.manage(name, wanted, wish, ret)
+        return managed.manage(name, wanted, desired, ret)
     except (CommandExecutionError, OSError, LookupError, UnicodeError) as exc:
         ret["changes"] = {}
         return failed(ret, str(exc) if isinstance(exc, content.Failed) else "Unable to manage file: %s" % exc)
@@ -150,18 +152,18 @@ def decode(name, encoded_data=None, contents_pillar=None, encoding_type="base64"
         new = base64.b64decode(text)
     except (binascii.Error, ValueError) as exc:
         return failed(ret, "The data is no base64: %s" % exc)
-    there = os.path.isfile(name)
-    digests = {"old": hashes.file_hash(name, checksum) if there else None, "new": hashes.data_hash(new, checksum)}
+    exists = os.path.isfile(name)
+    digests = {"old": hashes.file_hash(name, checksum) if exists else None, "new": hashes.data_hash(new, checksum)}
     if digests["old"] == digests["new"]:
         ret["comment"] = "File is in the correct state."
         return ret
     if __opts__["test"]:
-        ret["changes"] = digests if there else {}
+        ret["changes"] = digests if exists else {}
         ret["result"] = None
         ret["comment"] = "File is set to be updated."
         return ret
     try:
-        atomic.write(safepath.real(name), new, mode=None if there else owner.mode_bits(owner.default_mode()))
+        atomic.write(safepath.real(name), new, mode=None if exists else owner.mode_bits(owner.default_mode()))
     except OSError as exc:
         return failed(ret, "Cannot write %s: %s" % (name, exc.strerror))
     ret["changes"] = digests

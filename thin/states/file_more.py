@@ -22,10 +22,10 @@ def touch(name, atime=None, mtime=None, makedirs=False):
         return failed(ret, "Must provide name to file.touch")
     if not os.path.isabs(name):
         return failed(ret, "Specified file %s is not an absolute path" % name)
-    there = os.path.exists(name)
+    exists = os.path.exists(name)
     if __opts__["test"]:
         ret["result"] = None
-        if not there:
+        if not exists:
             ret["changes"]["new"] = name
             ret["comment"] = "File %s is set to be created" % name
         elif times.differ(name, atime, mtime):
@@ -44,7 +44,7 @@ def touch(name, atime=None, mtime=None, makedirs=False):
         times.touch(name, atime, mtime)
     except CommandExecutionError as exc:
         return failed(ret, str(exc))
-    if there:
+    if exists:
         ret["comment"] = "Updated times on %s %s" % ("directory" if os.path.isdir(name) else "file", name)
         ret["changes"]["touched"] = name
     else:
@@ -216,8 +216,8 @@ def hardlink(name, target, force=False, makedirs=False, user=None, group=None, d
     words = links.refusal(name, user, group, target)
     if words:
         return failed(ret, words)
-    there, test = os.path.lexists(name), __opts__["test"]
-    if there and not os.path.isdir(name) and links.same_inode(name, target):
+    exists, test = os.path.lexists(name), __opts__["test"]
+    if exists and not os.path.isdir(name) and links.same_inode(name, target):
         if test:
             ret["comment"] = "The hard link %s is presently targetting %s" % (name, target)
         else:
@@ -228,19 +228,19 @@ def hardlink(name, target, force=False, makedirs=False, user=None, group=None, d
     for path, word in ((target, "from"), (name, "to")):
         if os.path.isdir(path):
             return failed(ret, "Unable to hard link %s directory %s" % (word, path))
-    other_link = there and os.lstat(name).st_nlink > 1
+    other_link = exists and os.lstat(name).st_nlink > 1
     if test:
-        return _predicted_hardlink(ret, name, target, there, other_link, force)
+        return _predicted_hardlink(ret, name, target, exists, other_link, force)
     try:
         if not os.path.isdir(os.path.dirname(name)):
             if not makedirs:
                 return failed(ret, "Directory %s for hard link is not present" % os.path.dirname(name))
             make_way_to(name, user, group, owner.normalize_mode(dir_mode))
-        if there and not other_link:
+        if exists and not other_link:
             if not force:
                 return failed(ret, "File exists where the hard link %s should be" % name)
             ret["changes"]["forced"] = "File for hard link was forcibly replaced"
-        if there:
+        if exists:
             safepath.unlink(name)
         safepath.link(target, name)
     except (CommandExecutionError, OSError) as exc:
@@ -251,9 +251,9 @@ def hardlink(name, target, force=False, makedirs=False, user=None, group=None, d
     return ret
 
 
-def _predicted_hardlink(ret, name, target, there, other_link, force):
+def _predicted_hardlink(ret, name, target, exists, other_link, force):
     ret["result"] = None
-    if not there:
+    if not exists:
         ret["changes"]["new"] = name
         ret["comment"] = "Hard link %s to %s is set for creation" % (name, target)
     elif other_link:
@@ -292,11 +292,12 @@ def mknod(name, ntype, major=0, minor=0, user=None, group=None, mode="0600"):
             ret["comment"] = "%s %s is set to be created" % (title, name)
             return ret
         return __salt__["file.mknod"](name, ntype, major, minor, user, group, mode)
-    found = __salt__["file.get_devmm"](name)
-    if ntype != "p" and (major, minor) != tuple(found):
+    numbers = __salt__["file.get_devmm"](name)
+    if ntype != "p" and (major, minor) != tuple(numbers):
         return failed(
             ret,
-            "%s %s exists and has a different major/minor %s/%s. Refusing to continue" % ((title, name) + tuple(found)),
+            "%s %s exists and has a different major/minor %s/%s. Refusing to continue"
+            % ((title, name) + tuple(numbers)),
         )
     ret = __salt__["file.check_perms"](name, None, user, group, mode)[0]
     if not ret["changes"]:
@@ -397,13 +398,14 @@ def _present(ret, path, form, check):
         return failed(ret, "File %s is not present on the minion" % path)
     ret["comment"] = "File %s is present on the minion" % path
     if check:
-        found = hashes.file_hash(path, form)
-        if found != check["hsum"]:
+        digest = hashes.file_hash(path, form)
+        if digest != check["hsum"]:
             return failed(
                 ret,
-                "%s, but the hash (%s) does not match the specified hash (%s)" % (ret["comment"], found, check["hsum"]),
+                "%s, but the hash (%s) does not match the specified hash (%s)"
+                % (ret["comment"], digest, check["hsum"]),
             )
-        ret["comment"] += " and has hash %s" % found
+        ret["comment"] += " and has hash %s" % digest
     return ret
 
 

@@ -243,7 +243,7 @@ def tidied(
     if not os.path.isdir(name):
         return failed(ret, "%s does not exist or is not a directory." % name)
     try:
-        found = tidying.old(
+        old = tidying.old(
             name,
             age,
             matches,
@@ -259,16 +259,16 @@ def tidied(
         )
     except CommandExecutionError as exc:
         return failed(ret, str(exc))
-    if not found:
+    if not old:
         ret["comment"] = "Nothing to remove from directory %s" % name
         return ret
     if __opts__["test"]:
         ret["result"] = None
         ret["comment"] = "%s is set for tidy" % name
-        ret["changes"]["removed"] = found
+        ret["changes"]["removed"] = old
         return ret
     removed = ret["changes"]["removed"] = []
-    for path in found:
+    for path in old:
         try:
             walk.remove(path)
             removed.append(path)

@@ -23,5 +23,5 @@ def check(name, port=None, **kwargs):
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
     if kwargs.pop("test", __opts__.get("test", False)):
         return dict(ret, comment="The connection will be tested")
-    found = __salt__["network.connect"](name, port, **kwargs)
-    return dict(ret, result=found["result"], comment=found["comment"])
+    connected = __salt__["network.connect"](name, port, **kwargs)
+    return dict(ret, result=connected["result"], comment=connected["comment"])

@@ -137,8 +137,8 @@ def _present(name, which):
     """The installed versions of the gem; for a file, of the gem in its name."""
     file = re.match(r"(?:.*/)?([^/]+)-(\d[^/-]*)\.gem$", name)
     gem = file.group(1) if file else name
-    found = __salt__["gem.list"](gem, **which).get(gem, [])
-    versions = [version.replace("default: ", "").split()[0] for version in found]
+    present = __salt__["gem.list"](gem, **which).get(gem, [])
+    versions = [version.replace("default: ", "").split()[0] for version in present]
     return [version for version in versions if not file or version == file.group(2)]
 
 
@@ -164,6 +164,6 @@ def _compare(one, sign, other):
 
 def _ended(ret, done, change, well, badly):
     if done is False:
-        said = __context__.get("gem.failure")
-        return dict(ret, result=False, comment="%s %s" % (badly, said) if said else badly)
+        error = __context__.get("gem.failure")
+        return dict(ret, result=False, comment="%s %s" % (badly, error) if error else badly)
     return dict(ret, result=True, comment=well, changes={ret["name"]: change})

@@ -190,8 +190,8 @@ class _Latest(Job):
             self.refuse()
         self.tracking = None
         if self.base_branch is not None:
-            found = self.tried("rev_parse", self.base_branch + "@{upstream}", opts=["--abbrev-ref"])
-            self.tracking = found if found is not None else False
+            upstream = self.tried("rev_parse", self.base_branch + "@{upstream}", opts=["--abbrev-ref"])
+            self.tracking = upstream if upstream is not None else False
 
     def _diff(self):
         try:

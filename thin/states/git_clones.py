@@ -47,12 +47,12 @@ class _Cloned(Job):
             self.git("status")
         except CommandExecutionError as exc:
             raise Done(False, str(exc))
-        there = "Repository already exists at %s" % self.target
+        exists = "Repository already exists at %s" % self.target
         if self.branch is None:
-            raise Done(True, there)
+            raise Done(True, exists)
         current = self.git("current_branch")
         if current == self.branch:
-            raise Done(True, "%s and is checked out to branch '%s'" % (there, self.branch))
+            raise Done(True, "%s and is checked out to branch '%s'" % (exists, self.branch))
         if self.test:
             self.ret["changes"]["branch"] = {"old": current, "new": self.branch}
             raise Done(None, "Branch would be changed to '%s'" % self.branch)
@@ -163,7 +163,7 @@ class _Detached(Job):
             raise Done(None, "Repository remote %s would be fetched" % self.remote)
         refspecs = ["refs/heads/*:refs/remotes/%s/*" % self.remote, "+refs/tags/*:refs/tags/*"]
         try:
-            found = self.git(
+            output = self.git(
                 "fetch",
                 remote=self.remote,
                 force=True,
@@ -174,7 +174,7 @@ class _Detached(Job):
             )
         except CommandExecutionError as exc:
             raise failed("Fetch failed:\n\n%s" % exc, self.comments)
-        if found:
+        if output:
             self.say("Remote %s was fetched, resulting in updated refs", self.remote)
 
     def find(self):
@@ -182,7 +182,7 @@ class _Detached(Job):
             self.git("describe", self.rev)
             return self.rev
         for prefix in ("refs/remotes/%s/" % self.remote, "refs/tags/"):
-            found = self.tried("rev_parse", prefix + self.rev, opts=["--verify", "--quiet"])
-            if found:
-                return found
+            revision = self.tried("rev_parse", prefix + self.rev, opts=["--verify", "--quiet"])
+            if revision:
+                return revision
         raise Done(False, "Revision '%s' does not exist" % self.rev)

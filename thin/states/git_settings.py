@@ -117,10 +117,10 @@ def config_unset(name, value_regex=None, repo=None, user=None, password=None, ou
     def matches(values):
         return __salt__["git.config_get_regexp"](key=key, value_regex=values, ignore_retcode=True, **how)
 
-    found = matches(regex)
-    if not found:
+    matching = matches(regex)
+    if not matching:
         return ret
-    several = ["%s (%s)" % (one, ", ".join(values)) for one, values in found.items() if len(values) > 1]
+    several = ["%s (%s)" % (one, ", ".join(values)) for one, values in matching.items() if len(values) > 1]
     if several and not every:
         if regex is not None:
             words = (
@@ -131,9 +131,9 @@ def config_unset(name, value_regex=None, repo=None, user=None, password=None, ou
             words = "Multivar(s) matched by the key expression (set 'all' to True to force removal): "
         return dict(ret, result=False, comment=words + "; ".join(several))
     if __opts__["test"]:
-        return dict(ret, result=None, changes=found, comment="%d key(s) would have value(s) unset" % len(found))
+        return dict(ret, result=None, changes=matching, comment="%d key(s) would have value(s) unset" % len(matching))
     before, wrong = matches(None), []
-    for one in found:
+    for one in matching:
         try:
             __salt__["git.config_unset"](key=one, value_regex=regex, all=every, **how)
         except CommandExecutionError as exc:

@@ -51,19 +51,19 @@ def present(
     job = _Job(place, keyserver, sources, skip_keyserver, text, subkey_maxage)
     lines = []
     for keyid in [keys or name] if isinstance(keys or name, str) else keys:
-        said, changes = [], {}
+        comments, changes = [], {}
         try:
-            result = job.ensure(keyid, have.get(keyid), said, changes)
+            result = job.ensure(keyid, have.get(keyid), comments, changes)
             if trust and (keyid in have or changes):
-                result = _trusted(keyid, trust, place, said, changes) and result
+                result = _trusted(keyid, trust, place, comments, changes) and result
         except (CommandExecutionError, SaltInvocationError) as exc:
             result = False
-            said += str(exc).splitlines()
+            comments += str(exc).splitlines()
         if changes:
             ret["changes"][keyid] = changes
         if result is False or ret["result"] is True:
             ret["result"] = result
-        lines.append("Key %s:\n  * %s" % (keyid, "\n  * ".join(said)))
+        lines.append("Key %s:\n  * %s" % (keyid, "\n  * ".join(comments)))
     return dict(ret, comment="\n".join(lines))
 
 
@@ -76,35 +76,35 @@ def absent(name, keys=None, user=None, gnupghome=None, keyring=None, keyring_abs
     place = {"user": user, "gnupghome": gnupghome, "keyring": keyring}
     have = {key["keyid"] for key in __salt__["gpg.list_keys"](**place)}
     wanted = [keys or name] if isinstance(keys or name, str) else keys
-    said = []
+    comments = []
     for keyid in wanted:
         if keyid not in have:
-            said.append("%s not found in GPG keychain" % keyid)
+            comments.append("%s not found in GPG keychain" % keyid)
             continue
         if __opts__["test"]:
             ret["result"] = None
-            said.append("Would have deleted %s from GPG keychain" % keyid)
+            comments.append("Would have deleted %s from GPG keychain" % keyid)
         else:
             done = __salt__["gpg.delete_key"](keyid=keyid, **place)
             if not done["res"]:
                 ret["result"] = False
-                said.append(done["message"])
+                comments.append(done["message"])
                 continue
-            said.append("Deleted %s from GPG keychain" % keyid)
+            comments.append("Deleted %s from GPG keychain" % keyid)
         ret["changes"].setdefault("deleted", []).append(keyid)
     if __opts__["test"] or not ret["result"]:
-        return dict(ret, comment="\n".join(said))
+        return dict(ret, comment="\n".join(comments))
     left = {key["keyid"] for key in __salt__["gpg.list_keys"](**place)}
     remaining = sorted(left.intersection(wanted))
     if remaining:
         ret["result"] = False
-        said.append("State check revealed the following keys could not be deleted: " + ", ".join(remaining))
+        comments.append("State check revealed the following keys could not be deleted: " + ", ".join(remaining))
         ret["changes"]["deleted"] = [keyid for keyid in ret["changes"].get("deleted", ()) if keyid not in left]
     elif not left and keyring and keyring_absent_if_empty and __salt__["file.file_exists"](keyring):
         __salt__["file.remove"](keyring)
-        said.append("Removed empty keyring file %s" % keyring)
+        comments.append("Removed empty keyring file %s" % keyring)
         ret["changes"]["removed"] = keyring
-    return dict(ret, comment="\n".join(said))
+    return dict(ret, comment="\n".join(comments))
 
 
 # Private functions
@@ -121,51 +121,51 @@ class _Job(object):
         self.place, self.keyserver, self.sources = place, keyserver, sources
         self.skip_keyserver, self.text, self.maxage = skip_keyserver, text, maxage
 
-    def ensure(self, keyid, old, said, changes):
-        """Ensure that the key is present and up to date; messages are appended to ``said``.
+    def ensure(self, keyid, old, comments, changes):
+        """Ensure that the key is present and up to date; messages are appended to ``comments``.
 
         Returns the state's result.
         """
         expired = bool(old and old.get("expired"))
         stale = self._expired_subkeys(old)
         if old and not expired and not stale:
-            said.append("GPG Public Key %s already in keychain" % keyid)
+            comments.append("GPG Public Key %s already in keychain" % keyid)
             return True
         if __opts__["test"]:
             if not old:
-                said.append("Would have added %s to GPG keychain" % keyid)
+                comments.append("Would have added %s to GPG keychain" % keyid)
                 changes["added"] = True
                 return None
             changes["refresh"] = True
             if expired:
-                said.append("Would have attempted to update %s because it is expired" % keyid)
+                comments.append("Would have attempted to update %s because it is expired" % keyid)
             else:
-                said.append("Would have attempted to update %s because it has expired subkeys:" % keyid)
-                said += ["  - %s (expired on %s)" % (sub, stale[sub]["expires"]) for sub in sorted(stale)]
+                comments.append("Would have attempted to update %s because it has expired subkeys:" % keyid)
+                comments += ["  - %s (expired on %s)" % (sub, stale[sub]["expires"]) for sub in sorted(stale)]
             return None
         try:
             new = self._fetched(keyid, bool(old), expired, changes)
         except (CommandExecutionError, SaltInvocationError):
             if expired:
-                said.append("Existing key is expired, tried to fetch updated one")
+                comments.append("Existing key is expired, tried to fetch updated one")
             elif stale:
-                said.append("Existing key has expired subkeys, tried to refresh")
+                comments.append("Existing key has expired subkeys, tried to refresh")
             raise
         if not old:
-            said.append("Added %s to GPG keychain" % keyid)
+            comments.append("Added %s to GPG keychain" % keyid)
             return True
         added = {sub["keyid"] for sub in new.get("subkeys", ())} - {sub["keyid"] for sub in old.get("subkeys", ())}
         extended = set(stale) - set(self._expired_subkeys(new))
         if expired:
-            said.append("Updated %s because it was expired" % keyid)
+            comments.append("Updated %s because it was expired" % keyid)
             changes["refresh"] = True
         elif added or extended:
-            said.append("Updated %s because it had expired subkeys." % keyid)
+            comments.append("Updated %s because it had expired subkeys." % keyid)
             parts = (("added", added), ("extended", extended))
             changes.update(refresh=True, subkeys={word: sorted(subs) for word, subs in parts if subs})
         else:
             words = "Attempted to update %s because it has expired subkeys, but no new signatures or keys were found"
-            said.append(words % keyid)
+            comments.append(words % keyid)
         return True
 
     def _fetched(self, keyid, refresh, expired, changes):
@@ -206,10 +206,10 @@ class _Job(object):
 
     def _imported(self, keyid, refresh, text=None, path=None):
         home = {name: self.place[name] for name in ("user", "gnupghome")}
-        found = __salt__["gpg.read_key"](text=text, path=path, keyid=keyid, **home)
-        if not found:
+        keys = __salt__["gpg.read_key"](text=text, path=path, keyid=keyid, **home)
+        if not keys:
             raise _Missing("Passed text did not contain the requested key %s" % keyid)
-        if refresh and found[0].get("expired"):
+        if refresh and keys[0].get("expired"):
             raise _Missing("Passed text contained the key %s, but it's expired" % keyid)
         return __salt__["gpg.import_key"](text=text, filename=path, select=keyid, **self.place)
 
@@ -217,28 +217,28 @@ class _Job(object):
         """Subkeys that expired in the last ``subkey_maxage`` days, by id."""
         import datetime
 
-        found = {}
+        expired_subkeys = {}
         for sub in (key or {}).get("subkeys", ()) if self.maxage else ():
             if sub.get("expired"):
                 day = datetime.datetime.strptime(sub["expires"], "%Y-%m-%d").date()
                 if (datetime.date.today() - day).days <= self.maxage:
-                    found[sub["keyid"]] = sub
-        return found
+                    expired_subkeys[sub["keyid"]] = sub
+        return expired_subkeys
 
 
-def _trusted(keyid, trust, place, said, changes):
+def _trusted(keyid, trust, place, comments, changes):
     """Set the wanted trust in the key. Returns the state's result."""
     key = __salt__["gpg.get_key"](keyid=keyid, **place)
     if key and key.get("trust") == TRUST[trust]:
-        said.append("GPG Public Key %s already in correct trust state" % keyid)
+        comments.append("GPG Public Key %s already in correct trust state" % keyid)
         return True
     if __opts__["test"]:
-        said.append("Would have set trust level for %s to %s" % (keyid, trust))
+        comments.append("Would have set trust level for %s to %s" % (keyid, trust))
         changes["trust"] = trust
         return None
     done = __salt__["gpg.trust_key"](keyid=keyid, trust_level=trust, **place)
     if done["res"] is False:
         raise CommandExecutionError(done["message"])
-    said.append("Set trust level for %s to %s" % (keyid, trust))
+    comments.append("Set trust level for %s to %s" % (keyid, trust))
     changes["trust"] = trust
     return True

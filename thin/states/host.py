@@ -88,7 +88,7 @@ def _compared(ret, comments, addresses, comment, clean, hosts):
 
 def absent(name, ip):
     """The name is not at this address, or at any of these."""
-    said, results, changes = [], [], {}
+    comments, results, changes = [], [], {}
     for address in ip if isinstance(ip, list) else [ip]:
         result, words = True, "Removed host %s (%s)"
         if not __salt__["hosts.has_pair"](address, name):
@@ -100,9 +100,9 @@ def absent(name, ip):
         else:
             result, words = False, "Failed to remove host %s (%s)"
         results.append(result)
-        said.append(words % (name, address))
+        comments.append(words % (name, address))
     result = next((worst for worst in (False, None) if worst in results), True)
-    return {"name": name, "changes": changes, "result": result, "comment": "\n".join(said)}
+    return {"name": name, "changes": changes, "result": result, "comment": "\n".join(comments)}
 
 
 def only(name, hostnames):

@@ -39,18 +39,18 @@ def query(name, match=None, match_type="string", status=None, status_type="strin
         data = __salt__["http.wait_for_successful_query"](name, wait_for=wait_for, **kwargs)
     else:
         data = __salt__["http.query"](name, **kwargs)
-    said, good = [], []
+    comments, good = [], []
     if match is not None:
         text = str(data.get("text", ""))
-        found = str(match) in text if match_type == "string" else bool(re.search(str(match), text))
+        is_match = str(match) in text if match_type == "string" else bool(re.search(str(match), text))
         what = "text" if match_type == "string" else "pattern"
-        said.append('Match %s "%s" was %s.' % (what, match, "found" if found else "not found"))
-        good.append(found)
+        comments.append('Match %s "%s" was %s.' % (what, match, "found" if is_match else "not found"))
+        good.append(is_match)
     if status is not None:
-        found, words = _status(str(data.get("status", "")), status, status_type)
-        said.append(words)
-        good.append(found)
-    ret.update(result=all(good), comment=" ".join(said), data=data)
+        is_match, words = _status(str(data.get("status", "")), status, status_type)
+        comments.append(words)
+        good.append(is_match)
+    ret.update(result=all(good), comment=" ".join(comments), data=data)
     if __opts__["test"]:
         ret["result"] = None
         where = ", TEST URL WAS: %s" % kwargs["test_url"] if "test_url" in kwargs else ""
@@ -58,16 +58,16 @@ def query(name, match=None, match_type="string", status=None, status_type="strin
     return ret
 
 
-def _status(found, wanted, kind):
+def _status(status, wanted, kind):
     """(whether the status is as expected, a text about it)"""
     if kind == "list":
-        if found in [str(one) for one in wanted]:
-            return True, "Status %s was found." % found
+        if status in [str(one) for one in wanted]:
+            return True, "Status %s was found." % status
         return False, "Statuses %s were not found." % (wanted,)
     if kind == "pcre":
-        good, what = bool(re.search(str(wanted), found)), 'Status pattern "%s"' % wanted
+        good, what = bool(re.search(str(wanted), status)), 'Status pattern "%s"' % wanted
     else:
-        good, what = found == str(wanted), "Status %s" % wanted
+        good, what = status == str(wanted), "Status %s" % wanted
     return good, "%s was %s." % (what, "found" if good else "not found")
 
 

@@ -24,19 +24,19 @@ def present(name, path, mask, cmd, user="root"):
     mask = _mask(mask)
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
     if __opts__["test"]:
-        found = _status(user, path, mask, cmd)
-        if found == "present":
+        status = _status(user, path, mask, cmd)
+        if status == "present":
             return dict(ret, comment="Incron %s already present" % name)
-        what = "set to be added" if found == "absent" else "set to be updated"
+        what = "set to be added" if status == "absent" else "set to be updated"
         return dict(ret, result=None, comment="Incron %s is %s" % (name, what))
-    said = __salt__["incron.set_job"](user=user, path=path, mask=mask, cmd=cmd)
-    if said == "present":
+    answer = __salt__["incron.set_job"](user=user, path=path, mask=mask, cmd=cmd)
+    if answer == "present":
         return dict(ret, comment="Incron %s already present" % name)
-    if said in ("new", "updated"):
-        what = "added to %s's incrontab" % user if said == "new" else "updated"
+    if answer in ("new", "updated"):
+        what = "added to %s's incrontab" % user if answer == "new" else "updated"
         return dict(ret, changes={user: name}, comment="Incron %s %s" % (name, what))
     words = "Incron %s for user %s failed to commit with error \n%s"
-    return dict(ret, result=False, comment=words % (name, user, said))
+    return dict(ret, result=False, comment=words % (name, user, answer))
 
 
 def absent(name, path, mask, cmd, user="root"):
@@ -57,14 +57,14 @@ def absent(name, path, mask, cmd, user="root"):
         if _status(user, path, mask, cmd) == "absent":
             return dict(ret, comment="Incron %s is absent" % name)
         return dict(ret, result=None, comment="Incron %s is set to be removed" % name)
-    said = __salt__["incron.rm_job"](user=user, path=path, mask=mask, cmd=cmd)
-    if said == "absent":
+    answer = __salt__["incron.rm_job"](user=user, path=path, mask=mask, cmd=cmd)
+    if answer == "absent":
         return dict(ret, comment="Incron %s already absent" % name)
-    if said == "removed":
+    if answer == "removed":
         comment = "Incron %s removed from %s's crontab" % (name, user)
         return dict(ret, changes={user: name}, comment=comment)
     words = "Incron %s for user %s failed to commit with error %s"
-    return dict(ret, result=False, comment=words % (name, user, said))
+    return dict(ret, result=False, comment=words % (name, user, answer))
 
 
 def _mask(mask):

@@ -23,22 +23,22 @@ def options_present(name, sections=None, separator="=", strict=False, encoding=N
     try:
         now = __salt__["ini.get_ini"](**how)
         top = {key: value for key, value in now.items() if not isinstance(value, dict)}
-        there = {key: value for key, value in now.items() if key not in top}
+        present = {key: value for key, value in now.items() if key not in top}
         if __opts__["test"]:
-            return _foreseen(ret, wanted, options, bodies, top, there, strict)
+            return _foreseen(ret, wanted, options, bodies, top, present, strict)
         changes = dict(__salt__["ini.set_option"](sections=options, no_spaces=no_spaces, **how))
         if strict and wanted:
             for option in [key for key in top if key not in options]:
                 __salt__["ini.remove_option"](section=None, option=option, **how)
                 changes[option] = {"before": top[option], "after": None}
-            for section in [key for key in there if key not in bodies]:
+            for section in [key for key in present if key not in bodies]:
                 __salt__["ini.remove_section"](section=section, **how)
-                changes[section] = {"before": there[section], "after": None}
+                changes[section] = {"before": present[section], "after": None}
         for section, body in bodies.items():
             done = {}
-            for option in [key for key in there.get(section, {}) if strict and key not in body]:
+            for option in [key for key in present.get(section, {}) if strict and key not in body]:
                 __salt__["ini.remove_option"](section=section, option=option, **how)
-                done[option] = {"before": there[section][option], "after": None}
+                done[option] = {"before": present[section][option], "after": None}
             set_now = __salt__["ini.set_option"](sections={section: body}, no_spaces=no_spaces, **how)
             done.update(set_now.get(section, {}))
             if done:
@@ -50,7 +50,7 @@ def options_present(name, sections=None, separator="=", strict=False, encoding=N
     return ret
 
 
-def _foreseen(ret, wanted, options, bodies, top, there, strict):
+def _foreseen(ret, wanted, options, bodies, top, existing, strict):
     lines, changing = [], False
 
     def say(word, key, where=""):
@@ -62,10 +62,10 @@ def _foreseen(ret, wanted, options, bodies, top, there, strict):
     if strict and wanted:
         for key in top:
             changing |= key not in options and say("Removed key", key)
-        for key in there:
+        for key in existing:
             changing |= key not in bodies and say("Removed section", key)
     for section, body in bodies.items():
-        have = there.get(section, {})
+        have = existing.get(section, {})
         where = " in section %s" % section if section else ""
         for key in have:
             changing |= strict and key not in body and say("Deleted key", key, where)
@@ -138,11 +138,11 @@ def sections_absent(name, sections=None, separator="=", encoding=None):
     try:
         now = __salt__["ini.get_ini"](**how)
         for section in sections or ():
-            there = section in now
-            lines.append(("Deleted section %s.\n" if there else "Section %s does not exist.\n") % section)
-            if there and (now[section] or __opts__["test"]):  # as in Salt, an empty section is not reported
+            exists = section in now
+            lines.append(("Deleted section %s.\n" if exists else "Section %s does not exist.\n") % section)
+            if exists and (now[section] or __opts__["test"]):  # as in Salt, an empty section is not reported
                 ret["changes"][section] = now[section]
-            if there and not __opts__["test"]:
+            if exists and not __opts__["test"]:
                 __salt__["ini.remove_section"](section=section, **how)
     except CommandExecutionError as exc:
         return _failed(ret, exc)

@@ -25,9 +25,9 @@ def set_present(name, set_type, family="ipv4", **kwargs):
         return _with(ret, True, "ipset set %s already exists for %s" % (name, family))
     if __opts__["test"]:
         return _with(ret, None, "ipset set %s would be added for %s" % (name, family))
-    said = __salt__["ipset.new_set"](name, set_type, family, **kwargs)
-    if said is not True:
-        return _with(ret, False, "Failed to create set %s for %s: %s" % (name, family, said.strip()))
+    answer = __salt__["ipset.new_set"](name, set_type, family, **kwargs)
+    if answer is not True:
+        return _with(ret, False, "Failed to create set %s for %s: %s" % (name, family, answer.strip()))
     ret["changes"] = {"locale": name}
     return _with(ret, True, "ipset set %s created successfully for %s" % (name, family))
 
@@ -48,9 +48,9 @@ def set_absent(name, family="ipv4", **kwargs):
         return _with(ret, None, "ipset set %s for %s would be removed" % (name, family))
     if not __salt__["ipset.flush"](name, family):
         return _with(ret, False, "Failed to flush set %s for %s" % (name, family))
-    said = __salt__["ipset.delete_set"](name, family)
-    if said is not True:
-        return _with(ret, False, "Failed to delete set %s for %s: %s" % (name, family, said.strip()))
+    answer = __salt__["ipset.delete_set"](name, family)
+    if answer is not True:
+        return _with(ret, False, "Failed to delete set %s for %s: %s" % (name, family, answer.strip()))
     ret["changes"] = {"locale": name}
     return _with(ret, True, "ipset set %s deleted successfully for family %s" % (name, family))
 
@@ -84,9 +84,9 @@ def present(name, entry=None, family="ipv4", **kwargs):
             ret["result"] = None
             ret["comment"] += "entry %s would be added to set %s for family %s\n" % (bare, set_name, family)
         else:
-            said = __salt__["ipset.add"](set_name, whole, family, **_options(kwargs))
-            if "Error" in said:
-                wrong += "Failed to add to entry %s to set %s for family %s.\n%s\n" % (whole, set_name, family, said)
+            answer = __salt__["ipset.add"](set_name, whole, family, **_options(kwargs))
+            if "Error" in answer:
+                wrong += "Failed to add to entry %s to set %s for family %s.\n%s\n" % (whole, set_name, family, answer)
                 continue
             ret["changes"] = {"locale": name}
             ret["comment"] += "entry %s added to set %s for family %s\n" % (whole, set_name, family)
@@ -123,10 +123,10 @@ def absent(name, entry=None, entries=None, family="ipv4", **kwargs):
             ret["result"] = None
             ret["comment"] += "ipset entry %s would be removed from set %s for %s\n" % (bare, set_name, family)
         else:
-            said = __salt__["ipset.delete"](set_name, bare, family, **_options(kwargs))
-            if "Error" in said:
+            answer = __salt__["ipset.delete"](set_name, bare, family, **_options(kwargs))
+            if "Error" in answer:
                 words = "Failed to delete ipset entry from set %s for %s. Attempted entry was %s.\n%s\n"
-                wrong += words % (set_name, family, whole, said)
+                wrong += words % (set_name, family, whole, answer)
                 continue
             ret["changes"] = {"locale": name}
             ret["comment"] += "ipset entry %s removed from set %s for %s\n" % (whole, set_name, family)

@@ -34,9 +34,9 @@ def chain_present(name, table="filter", family="ipv4"):
         return _with(ret, True, "iptables %s chain is already exist in %s table for %s" % (name, table, family))
     if __opts__["test"]:
         return _with(ret, None, "iptables %s chain in %s table needs to be set for %s" % (name, table, family))
-    said = __salt__["iptables.new_chain"](table, name, family)
-    if said is not True:
-        return _with(ret, False, _FAILED % ("create", name, table, said.strip(), family))
+    answer = __salt__["iptables.new_chain"](table, name, family)
+    if answer is not True:
+        return _with(ret, False, _FAILED % ("create", name, table, answer.strip(), family))
     ret["changes"] = {"locale": name}
     return _with(ret, True, "iptables %s chain in %s table create success for %s" % (name, table, family))
 
@@ -57,12 +57,12 @@ def chain_absent(name, table="filter", family="ipv4"):
         return _with(ret, True, "iptables %s chain is already absent in %s table for %s" % (name, table, family))
     if __opts__["test"]:
         return _with(ret, None, "iptables %s chain in %s table needs to be removed %s" % (name, table, family))
-    said = __salt__["iptables.flush"](table, name, family)
-    if said:
-        return _with(ret, False, _FAILED % ("flush", name, table, said.strip(), family))
-    said = __salt__["iptables.delete_chain"](table, name, family)
-    if said is not True:
-        return _with(ret, False, _FAILED % ("delete", name, table, said.strip(), family))
+    answer = __salt__["iptables.flush"](table, name, family)
+    if answer:
+        return _with(ret, False, _FAILED % ("flush", name, table, answer.strip(), family))
+    answer = __salt__["iptables.delete_chain"](table, name, family)
+    if answer is not True:
+        return _with(ret, False, _FAILED % ("delete", name, table, answer.strip(), family))
     ret["changes"] = {"locale": name}
     return _with(ret, True, "iptables %s chain in %s table delete success for %s" % (name, table, family))
 
@@ -140,16 +140,16 @@ def delete(name, table="filter", family="ipv4", **kwargs):
     chain, rule, command, problem = _built(name, table, family, options, "D")
     if problem:
         return _with(ret, False, problem)
-    there = __salt__["iptables.check"](table, chain, rule, family) is True if rule else False
-    if not there and "position" not in options:
+    exists = __salt__["iptables.check"](table, chain, rule, family) is True if rule else False
+    if not exists and "position" not in options:
         return _with(ret, True, "iptables rule for %s already absent for %s (%s)" % (name, family, command))
     if __opts__["test"]:
         return _with(ret, None, "iptables rule for %s needs to be deleted for %s (%s)" % (name, family, command))
     which = {"position": options["position"]} if "position" in options else {"rule": rule}
-    said = __salt__["iptables.delete"](table, chain, family=family, **which)
-    if said:
+    answer = __salt__["iptables.delete"](table, chain, family=family, **which)
+    if answer:
         words = "Failed to delete iptables rule for %s.\nAttempted rule was %s\n%s"
-        return _with(ret, False, words % (name, command, said))
+        return _with(ret, False, words % (name, command, answer))
     ret["changes"] = {"locale": name}
     _with(ret, True, "Delete iptables rule for %s %s" % (name, command))
     return _kept(ret, options, family, "Deleted and saved iptables rule %s for %s\n%s\n" % (name, family, command))
@@ -183,9 +183,9 @@ def set_policy(name, table="filter", family="ipv4", **kwargs):
     if __opts__["test"]:
         words = "iptables default policy for chain %s on table %s for %s needs to be set to %s"
         return _with(ret, None, words % (chain, table, family, policy))
-    said = __salt__["iptables.set_policy"](table, chain, policy, family)
-    if said:
-        return _with(ret, False, "Failed to set iptables default policy: %s" % said)
+    answer = __salt__["iptables.set_policy"](table, chain, policy, family)
+    if answer:
+        return _with(ret, False, "Failed to set iptables default policy: %s" % answer)
     ret["changes"] = {"locale": name}
     words = "default policy for %s to %s family %s" % (chain, policy, family)
     return _kept(_with(ret, True, "Set " + words), options, family, "Set and saved " + words, "")
@@ -208,9 +208,9 @@ def flush(name, table="filter", family="ipv4", **kwargs):
     if __opts__["test"]:
         words = "iptables rules in %s table %s chain %s family needs to be flushed"
         return _with(ret, None, words % (name, table, family))
-    said = __salt__["iptables.flush"](table, chain, family)
-    if said:
-        return _with(ret, False, "Failed to flush iptables rules: %s" % said)
+    answer = __salt__["iptables.flush"](table, chain, family)
+    if answer:
+        return _with(ret, False, "Failed to flush iptables rules: %s" % answer)
     ret["changes"] = {"locale": name}
     return _with(ret, True, "Flush iptables rules in %s table %s chain %s family" % (table, chain, family))
 
@@ -254,9 +254,9 @@ def _rule_there(name, table, family, kwargs, letter, words):
     chain, rule, command, problem = _built(name, table, family, options, letter)
     if problem:
         return _with(ret, False, problem)
-    there, needed, added, saved, refused = [text.format(name, command, family) for text in words]
+    exists, needed, added, saved, refused = [text.format(name, command, family) for text in words]
     if __salt__["iptables.check"](table, chain, rule, family) is True:
-        _with(ret, True, there)
+        _with(ret, True, exists)
         if options.get("save") and not __opts__["test"] and not _same_as_saved(options, family):
             out = __salt__["iptables.save"](filename=_file(options), family=family)
             ret["comment"] += "\nSaved iptables rule %s for %s\n%s\n%s" % (name, family, command, out)
@@ -300,8 +300,8 @@ def _rules(tables):
 def _kept(ret, options, family, words, out=None):
     """Save the rules if this is wanted, and add it to the comment."""
     if options.get("save"):
-        said = __salt__["iptables.save"](filename=_file(options), family=family)
-        ret["comment"] = words + (said if out is None else out)
+        answer = __salt__["iptables.save"](filename=_file(options), family=family)
+        ret["comment"] = words + (answer if out is None else out)
     return ret
 
 

@@ -30,16 +30,16 @@ def present(name, persist=False, mods=None):
     """The modules are loaded, with ``persist`` also at boot. changes: ``{module: loaded}``."""
     mods = _wanted(name, mods)
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
-    there = set(__salt__["kmod.mod_list"]())
+    loaded = set(__salt__["kmod.mod_list"]())
     if persist:
-        there &= set(__salt__["kmod.mod_list"](True))
+        loaded &= set(__salt__["kmod.mod_list"](True))
     _say(
         ret,
-        [mod for mod in mods if mod in there],
+        [mod for mod in mods if mod in loaded],
         "Kernel module %s is already present",
         "Kernel modules %s are already present",
     )
-    due = [mod for mod in mods if mod not in there]
+    due = [mod for mod in mods if mod not in loaded]
     if not due:
         return ret
     if __opts__["test"]:
@@ -61,10 +61,10 @@ def absent(name, persist=False, comment=True, mods=None):
     """The modules are not loaded, with ``persist`` also not at boot. changes: ``{module: removed}``."""
     mods = _wanted(name, mods)
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
-    there = set(__salt__["kmod.mod_list"]())
+    loaded = set(__salt__["kmod.mod_list"]())
     if persist:
-        there |= set(__salt__["kmod.mod_list"](True))
-    due = [mod for mod in mods if mod in there]
+        loaded |= set(__salt__["kmod.mod_list"](True))
+    due = [mod for mod in mods if mod in loaded]
     if not due:
         return _say(ret, mods, "Kernel module %s is already removed", "Kernel modules %s are already removed")
     if __opts__["test"]:
@@ -75,11 +75,11 @@ def absent(name, persist=False, comment=True, mods=None):
 
 
 def _wanted(name, mods):
-    found = []
+    result = []
     for mod in mods if isinstance(mods, (list, tuple)) else [name]:
-        if mod not in found:
-            found.append(mod)
-    return found
+        if mod not in result:
+            result.append(mod)
+    return result
 
 
 def _do(ret, mods, act, verb, past):

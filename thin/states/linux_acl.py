@@ -42,10 +42,10 @@ def present(name, acl_type, acl_name="", perms="", recurse=False, force=False):
         Remove all other extended entries if this one must be set
     """
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
-    found = _look(ret, name, acl_type, recurse)
-    if found is None:
+    acl = _look(ret, name, acl_type, recurse)
+    if acl is None:
         return ret
-    lists, kind, default, entries = found
+    lists, kind, default, entries = acl
     who = str(acl_name) if acl_name != "" else lists[name]["comment"].get(kind, "")
     new = {"acl_name": acl_name, "acl_type": acl_type, "perms": perms}
     if who not in entries:
@@ -81,10 +81,10 @@ def absent(name, acl_type, acl_name="", perms="", recurse=False):
         Include everything below it
     """
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
-    found = _look(ret, name, acl_type, recurse)
-    if found is None:
+    acl = _look(ret, name, acl_type, recurse)
+    if acl is None:
         return ret
-    lists, kind, default, _ = found
+    lists, kind, default, _ = acl
     who = str(acl_name) if acl_name != "" else lists[name]["comment"].get(kind, "")
     if not any(who in _entries(lists[path], kind, default) for path in lists):
         return dict(ret, comment="Permissions are in the desired state")
@@ -108,10 +108,10 @@ def list_present(name, acl_type, acl_names=None, perms="", recurse=False, force=
         Take all other extended entries away when one of these has to be set
     """
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
-    found = _look(ret, name, acl_type, False)
-    if found is None:
+    acl = _look(ret, name, acl_type, False)
+    if acl is None:
         return ret
-    entries = found[-1]
+    entries = acl[-1]
     names = [acl_names] if isinstance(acl_names, str) and acl_names else [str(who) for who in acl_names or ()]
     wanted, joined, words = _octal(perms), ", ".join(names), None
     new = {"acl_name": joined, "acl_type": acl_type, "perms": perms}
@@ -148,10 +148,10 @@ def list_absent(name, acl_type, acl_names=None, recurse=False):
         Include everything below it
     """
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
-    found = _look(ret, name, acl_type, False)
-    if found is None:
+    acl = _look(ret, name, acl_type, False)
+    if acl is None:
         return ret
-    entries = found[-1]
+    entries = acl[-1]
     names = [acl_names] if isinstance(acl_names, str) else list(acl_names or ())
     if not any(str(who) in entries for who in names):
         return dict(ret, comment="Permissions are in the desired state")
@@ -212,7 +212,7 @@ def _as_wanted(lists, name, kind, default, who, perms, recurse):
     return True
 
 
-def _apply(ret, name, acl_type, names, perms, recurse, force, words, told):
+def _apply(ret, name, acl_type, names, perms, recurse, force, words, existing):
     if __opts__["test"]:
         return dict(ret, result=None, comment=words[0])
     try:
@@ -221,7 +221,7 @@ def _apply(ret, name, acl_type, names, perms, recurse, force, words, told):
         for who in names:
             __salt__["acl.modfacl"](acl_type, who, perms, name, recursive=recurse, raise_err=True)
     except CommandExecutionError as exc:
-        comment = "Error updating permissions for %s: %s" % (told, exc)
+        comment = "Error updating permissions for %s: %s" % (existing, exc)
         return dict(ret, result=False, changes={}, comment=comment)
     return dict(ret, comment=words[1])
 

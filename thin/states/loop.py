@@ -90,11 +90,11 @@ def until_no_eval(name, expected, compare_operator="eq", timeout=60, period=1, i
     while time.time() < end:
         attempt += 1
         try:
-            found = __salt__[name](*(args or ()), **(kwargs or {}))
+            answer = __salt__[name](*(args or ()), **(kwargs or {}))
         except Exception as exc:
             return dict(ret, comment="Exception occurred while executing %s: %s:%s" % (name, type(exc), exc))
-        log.debug("%s: attempt %d returned %r, expected %r", name, attempt, found, expected)
-        if compare(found, expected):
+        log.debug("%s: attempt %d returned %r, expected %r", name, attempt, answer, expected)
+        if compare(answer, expected):
             return dict(ret, result=True, comment="Call provided the expected results in %d attempts" % attempt)
         waiting.sleep(period)
     return dict(ret, comment="Call did not produce the expected result after %d attempts" % attempt)

@@ -145,9 +145,9 @@ def lv_present(
     wanted = _megabytes(size) if size else None
     origin, name = (name, snapshot) if snapshot else (None, name)
     path = "/dev/%s/%s" % (str(vgname).split("/")[0] if thinvolume else vgname, name)
-    there = __salt__["lvm.lvdisplay"](path, quiet=True).get(path)
+    volume = __salt__["lvm.lvdisplay"](path, quiet=True).get(path)
     ret["name"] = origin or name
-    if not there:
+    if not volume:
         if __opts__["test"]:
             return dict(ret, result=None, comment="Logical Volume %s is set to be created" % name)
         done = __salt__["lvm.lvcreate"](
@@ -171,8 +171,8 @@ def lv_present(
         return ret
     if "%" in str(extents or ""):
         return dict(ret, comment="Logical Volume %s already present, %s won't be resized." % (name, extents))
-    before = _megabytes(there["Logical Volume Size"] + "s")
-    now, due = (before, wanted) if size else (int(there["Current Logical Extents Associated"]), int(extents))
+    before = _megabytes(volume["Logical Volume Size"] + "s")
+    now, due = (before, wanted) if size else (int(volume["Current Logical Extents Associated"]), int(extents))
     if due < now and not force:
         return dict(ret, result=False, comment="To reduce a Logical Volume option 'force' must be True.")
     if due == now:

@@ -31,14 +31,14 @@ def exists(name, attributes):
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
     if not os.path.exists(name):
         return dict(ret, result=False, comment="File or directory doesn't exist")
-    there, failed = __salt__["xattr.list"](name), []
+    existing, failed = __salt__["xattr.list"](name), []
     for attribute in attributes:
         key, _, value = attribute.partition("=")
         hexadecimal = value.startswith("0x")
-        now = there.get(key)
+        now = existing.get(key)
         if hexadecimal:
             value = value[2:].replace(" ", "")
-            now = "".join(__salt__["xattr.read"](name, key, hex=True).split()) if key in there else None
+            now = "".join(__salt__["xattr.read"](name, key, hex=True).split()) if key in existing else None
         if now == value:
             continue
         ret["changes"][key] = value
@@ -62,9 +62,9 @@ def delete(name, attributes):
     ret = {"name": name, "result": True, "changes": {}, "comment": ""}
     if not os.path.exists(name):
         return dict(ret, result=False, comment="File or directory doesn't exist")
-    there = __salt__["xattr.list"](name)
+    existing = __salt__["xattr.list"](name)
     for attribute in attributes:
-        if attribute in there:
+        if attribute in existing:
             ret["changes"][attribute] = "delete"
             if not __opts__["test"]:
                 __salt__["xattr.delete"](name, attribute)

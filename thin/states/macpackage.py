@@ -86,9 +86,9 @@ def _install(ret, path, target, store, app, mpkg, force, allow_untrusted, versio
         due = [each for each in paths if force or versioned or not os.path.exists(_app_place(each, target))]
         names = [os.path.basename(each) for each in due]
     else:
-        there = __salt__["macpackage.installed_pkgs"]()
+        packages = __salt__["macpackage.installed_pkgs"]()
         ids = __salt__["macpackage.get_mpkg_ids" if mpkg else "macpackage.get_pkg_id"](path)
-        names = [id for id in ids if force or id not in there]
+        names = [id for id in ids if force or id not in packages]
         due = [path] if names or not ids else []
     if not due:
         return ret

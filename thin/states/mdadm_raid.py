@@ -59,10 +59,10 @@ def present(name, level, devices, **kwargs):
             ret["result"] = None
             comments = ["Raid will be %s with: %s" % (verb, __salt__[act](*args, test_mode=True, **kwargs))]
         else:
-            said = __salt__[act](*args, **kwargs)
+            answer = __salt__[act](*args, **kwargs)
             ret["changes"] = __salt__["raid.list"]().get(name) or {}
             if not ret["changes"]:
-                return dict(ret, result=False, comment="Raid %s failed to be %s.\n%s" % (name, verb, said))
+                return dict(ret, result=False, comment="Raid %s failed to be %s.\n%s" % (name, verb, answer))
             comments = ["Raid %s %s." % (name, verb)]
             __salt__["raid.save_config"]()
     if new and (present or ready):

@@ -88,10 +88,10 @@ def mounted(
             _not_mounted(ret, name, mkmnt, user)
     if persist:
         row = (name, device, fstype, opts, dump, pass_num, config)
-        said = __salt__["mount.set_fstab"](*row, test=__opts__["test"], match_on=match_on)
+        answer = __salt__["mount.set_fstab"](*row, test=__opts__["test"], match_on=match_on)
         if remember and not __opts__["test"]:
             __salt__["mount.write_mount_cache"](place, device, mkmnt=mkmnt, fstype=fstype, mount_opts=opts)
-        _persisted(ret, said, name, mount)
+        _persisted(ret, answer, name, mount)
     return ret
 
 
@@ -166,9 +166,9 @@ def swap(name, persist=True, config="/etc/fstab"):
     first = entries.get("none")
     if first and first["device"] == name and first["fstype"] != "swap":
         return ret
-    said = __salt__["mount.set_fstab"]("none", name, "swap", ["defaults"], 0, 0, config, match_on="device")
-    if said != "present":
-        _persisted(ret, said, name, True)
+    answer = __salt__["mount.set_fstab"]("none", name, "swap", ["defaults"], 0, 0, config, match_on="device")
+    if answer != "present":
+        _persisted(ret, answer, name, True)
     return ret
 
 
@@ -197,7 +197,7 @@ def fstab_present(
     if not spec:
         ret["comment"].append("Device %s cannot be converted to %s" % (name, mount_by))
         return ret
-    said = __salt__["mount.set_fstab"](
+    answer = __salt__["mount.set_fstab"](
         name=fs_file,
         device=spec,
         fstype=fs_vfstype,
@@ -210,16 +210,16 @@ def fstab_present(
         not_change=not_change,
     )
     test = __opts__["test"]
-    ret["result"] = None if test and said != "present" else True
+    ret["result"] = None if test and answer != "present" else True
     words = {
         "present": "is already" if test else "was already",
         "new": "will be written" if test else "added",
         "change": "will be updated" if test else "updated",
     }
-    ret["comment"].append("%s entry %s in %s." % (fs_file, words[said], config))
-    if said != "present" and not test:
-        ret["changes"]["persist"] = said
-    if said == "new" and mount:
+    ret["comment"].append("%s entry %s in %s." % (fs_file, words[answer], config))
+    if answer != "present" and not test:
+        ret["changes"]["persist"] = answer
+    if answer == "new" and mount:
         if test:
             ret["comment"].append("Will mount %s on %s" % (name, fs_file))
             return ret
@@ -301,8 +301,8 @@ def _real_device(device, opts, active, active_entry, copy):
         return value.strip('"').lower(), opts, False
     if mark and kind.upper() in ("LABEL", "PARTUUID", "PARTLABEL"):
         token = "%s=%s" % (kind.upper(), value.strip('"'))
-        found = next(iter(sorted(__salt__["disk.blkid"](token=token))), None)
-        return (os.path.realpath(found) if found else None if kind.upper() == "LABEL" else device), opts, False
+        first = next(iter(sorted(__salt__["disk.blkid"](token=token))), None)
+        return (os.path.realpath(first) if first else None if kind.upper() == "LABEL" else device), opts, False
     fuse = re.match(r"^\w+#(.+)", device)
     return fuse.group(1) if fuse else device, opts, False
 
@@ -379,18 +379,18 @@ def _other_device(ret, device, real_device, devices, regexes, place, user):
 
 def _mount(ret, name, place, device, mkmnt, fstype, opts, user):
     """Mount the file system if it is not mounted; returns whether to continue."""
-    there = os.path.exists(name)
+    exists = os.path.exists(name)
     if __opts__["test"]:
         ret["result"] = None
         ret["comment"] = name + (
             " would be mounted"
-            if there
+            if exists
             else " would be created and mounted"
             if mkmnt
             else " does not exist and would not be created"
         )
         return False
-    if not there and not mkmnt:
+    if not exists and not mkmnt:
         ret["result"], ret["comment"] = False, "Mount directory is not present"
         return False
     out = __salt__["mount.mount"](name, device, mkmnt, fstype, opts, user=user)
@@ -421,16 +421,16 @@ def _not_mounted(ret, name, mkmnt, user):
         ret["comment"] = "%s not present and not mounted" % name
 
 
-def _persisted(ret, said, name, mount):
+def _persisted(ret, answer, name, mount):
     """Add the change of fstab, or the planned change, to the return."""
-    if said == "present":
+    if answer == "present":
         ret["comment"] += ". Entry already exists in the fstab."
     elif not __opts__["test"]:
-        ret["changes"]["persist"] = "new" if said == "new" else "update"
-        ret["comment"] += ". Added new entry to the fstab." if said == "new" else ". Updated the entry in the fstab."
+        ret["changes"]["persist"] = "new" if answer == "new" else "update"
+        ret["comment"] += ". Added new entry to the fstab." if answer == "new" else ". Updated the entry in the fstab."
     else:
         ret["result"] = None
-        if said == "new":
+        if answer == "new":
             words = "needs to be written to the fstab in order to be made persistent."
             words = "%s %s%s" % (name, "is mounted, but " if mount else "", words)
         elif mount:
@@ -444,10 +444,10 @@ def _spec(name, mount_by):
     """The device in the form for fstab, None if it has no such name."""
     if not mount_by or (mount_by == "device" and name.startswith("/")) or name.startswith(mount_by.upper() + "="):
         return name
-    found = __salt__["disk.blkid"](name) if name.startswith("/") else __salt__["disk.blkid"](token=name)
-    if len(found) != 1:
+    devices = __salt__["disk.blkid"](name) if name.startswith("/") else __salt__["disk.blkid"](token=name)
+    if len(devices) != 1:
         return None
-    ((device, properties),) = found.items()
+    ((device, properties),) = devices.items()
     if mount_by == "device":
         return device
     value = properties.get(mount_by.upper())

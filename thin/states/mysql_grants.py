@@ -51,9 +51,9 @@ def present(
 def _revoke_all(database, user, host, grant_option, escape, connection_args):
     """Revoke all privileges of the account on exactly this database or table."""
     for line in __salt__["mysql.user_grants"](user, host, **connection_args) or ():
-        found = __salt__["mysql.tokenize_grant"](line)
-        if found["database"].replace("`", "").replace("\\", "") == database:
-            privileges = ",".join(each for each in found["grant"] if "." not in each)
+        grant = __salt__["mysql.tokenize_grant"](line)
+        if grant["database"].replace("`", "").replace("\\", "") == database:
+            privileges = ",".join(each for each in grant["grant"] if "." not in each)
             __salt__["mysql.grant_revoke"](privileges, database, user, host, grant_option, escape, **connection_args)
 
 

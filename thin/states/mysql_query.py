@@ -62,13 +62,13 @@ def run_file(
     ret = ret if connection is None else _due(ret, output, grain, key, overwrite)
     if connection is None or ret.pop("done", False):
         return ret
-    found = __salt__["mysql.file_query"](database, path, **connection)
-    if isinstance(found, dict) and "results" in found:
+    results = __salt__["mysql.file_query"](database, path, **connection)
+    if isinstance(results, dict) and "results" in results:
         # the result of each query
-        tables = zip(found["columns"], found["results"])
-        found["results"] = [dict(zip(columns, row)) for columns, rows in tables for row in rows]
-        found["columns"] = list(found["columns"])
-    return _finish(ret, found, output, grain, key)
+        tables = zip(results["columns"], results["results"])
+        results["results"] = [dict(zip(columns, row)) for columns, rows in tables for row in rows]
+        results["columns"] = list(results["columns"])
+    return _finish(ret, results, output, grain, key)
 
 
 def _start(name, database, client_flags, check_db_exists, connection_args):
@@ -91,13 +91,13 @@ def _due(ret, output, grain, key, overwrite):
     if output == "grain":
         if grain is None:
             return dict(ret, result=False, comment="Error: output type 'grain' needs the grain parameter\n", done=True)
-        there, where = _grain_there(grain, key), grain if key is None else "%s:%s" % (grain, key)
+        exists, where = _grain_there(grain, key), grain if key is None else "%s:%s" % (grain, key)
         already, place = "Grain " + where, "storing result in grain: " + where
     elif output is not None:
-        there, already, place = os.path.isfile(output), "File " + output, "storing result in file: " + output
+        exists, already, place = os.path.isfile(output), "File " + output, "storing result in file: " + output
     else:
-        there, already, place = False, "", "not storing result"
-    if there and not overwrite:
+        exists, already, place = False, "", "not storing result"
+    if exists and not overwrite:
         return dict(ret, comment="No execution needed. %s already set" % already, done=True)
     if __opts__["test"]:
         return dict(ret, result=None, comment="Query would execute, " + place, done=True)
@@ -110,22 +110,22 @@ def _grain_there(grain, key):
     return key is None or key in (__salt__["grains.get"](grain) or {})
 
 
-def _finish(ret, found, output, grain, key):
+def _finish(ret, results, output, grain, key):
     error = pop_error(__context__)
-    if not found or error:
+    if not results or error:
         return dict(ret, result=False, comment=error or "The query failed")
-    if "results" in found and not all(isinstance(row, dict) for row in found["results"]):
-        found["results"] = [dict(zip(found["columns"], row)) for row in found["results"]]
-    ret["comment"] = str(found)
+    if "results" in results and not all(isinstance(row, dict) for row in results["results"]):
+        results["results"] = [dict(zip(results["columns"], row)) for row in results["results"]]
+    ret["comment"] = str(results)
     if output == "grain":
-        value, where = found, grain
+        value, where = results, grain
         if key is not None:
             value = __salt__["grains.get"](grain) if grain in __salt__["grains.ls"]() else {}
-            value, where = dict(value or {}, **{key: found}), "%s:%s" % (grain, key)
+            value, where = dict(value or {}, **{key: results}), "%s:%s" % (grain, key)
         __salt__["grains.setval"](grain, value)
         ret["changes"]["query"] = "Executed. Output into grain: " + where
     elif output is not None:
-        rows = found["results"] if "results" in found else [found]
+        rows = results["results"] if "results" in results else [results]
         text = "".join("%s:%s\n" % item for row in rows for item in row.items())
         mode = None if os.path.exists(output) else owner.mode_bits(owner.default_mode())
         atomic.write(safepath.real(output), text.encode("utf-8"), mode=mode)

@@ -53,10 +53,10 @@ def present(
         else:
             ret["comment"] += ". Unable to verify password."
         return ret
-    there = False
+    exists = False
     error = pop_error(__context__)
     if error is None:
-        there = __salt__["mysql.user_exists"](name, host, **connection_args)
+        exists = __salt__["mysql.user_exists"](name, host, **connection_args)
         error = pop_error(__context__)
     if error is not None:
         return dict(ret, result=False, comment=error)
@@ -67,7 +67,7 @@ def present(
         "unix_socket": unix_socket,
         "password_column": password_column,
     }
-    if there:
+    if exists:
         verb, past = ("clear", "cleared") if passwordless else ("change", "changed")
         if __opts__["test"]:
             return dict(ret, result=None, comment="Password for user %s is set to be %s" % (who, past))

@@ -168,17 +168,17 @@ def flush(name, family="ipv4", ignore_absence=False, **kwargs):
     if __opts__["test"]:
         return _with(ret, None, "nftables flush not performed in test mode.")
     table, chain = kwargs.get("table", "filter"), kwargs.get("chain", "")
-    there = __salt__["nftables.check_table"](table, family=family)["result"]
-    if not there and not ignore_absence:
+    exists = __salt__["nftables.check_table"](table, family=family)["result"]
+    if not exists and not ignore_absence:
         words = "Failed to flush table %s in family %s, table does not exist."
         return _with(ret, False, words % (table, family))
     if chain:
-        there = there and __salt__["nftables.check_chain"](table, chain, family=family)["result"]
-        if not there and not ignore_absence:
+        exists = exists and __salt__["nftables.check_chain"](table, chain, family=family)["result"]
+        if not exists and not ignore_absence:
             words = "Failed to flush chain %s in table %s in family %s, chain does not exist."
             return _with(ret, False, words % (chain, table, family))
     done = __salt__["nftables.flush"](table, chain, family)
-    if there and not done["result"]:
+    if exists and not done["result"]:
         return _with(ret, False, "Failed to flush nftables rules: %s" % done["comment"])
     ret["changes"] = {"locale": name}
     return _with(ret, True, "Flush nftables rules in %s table %s chain %s family" % (table, chain, family))
@@ -216,11 +216,11 @@ def set_policy(name, table="filter", family="ipv4", **kwargs):
     if not __salt__["nftables.set_policy"](table, chain, policy.lower(), family):
         return _with(ret, False, "Failed to set nftables default policy")
     ret["changes"] = {"locale": name}
-    said = "default policy for %s to %s family %s" % (chain, policy, family)
+    policy_text = "default policy for %s to %s family %s" % (chain, policy, family)
     if kwargs.get("save"):
         __salt__["nftables.save"](filename=kwargs.get("save_filename"), family=family)
-        return _with(ret, True, "Set and saved " + said)
-    return _with(ret, True, "Set " + said)
+        return _with(ret, True, "Set and saved " + policy_text)
+    return _with(ret, True, "Set " + policy_text)
 
 
 def table_present(name, family="ipv4", **kwargs):
@@ -283,11 +283,11 @@ def _finished(ret, done, what, kwargs, rule, family):
     ret["changes"] = {"locale": name}
     if kwargs.get("save"):
         __salt__["nftables.save"](filename=None, family=family)
-        said = "Set and Saved" if what == "set" else "Deleted and Saved"
+        verb = "Set and Saved" if what == "set" else "Deleted and Saved"
     else:
-        said = "Set" if what == "set" else "Delete"
+        verb = "Set" if what == "set" else "Delete"
     words = "%s nftables rule for %s to: %s for %s" if what == "set" else "%s nftables rule for %s %s for %s"
-    return _with(ret, True, words % (said, name, rule, family))
+    return _with(ret, True, words % (verb, name, rule, family))
 
 
 def _ret(name):

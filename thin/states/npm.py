@@ -40,9 +40,9 @@ def installed(name, pkgs=None, dir=None, user=None, force_reinstall=False, regis
         return dict(ret, result=False, comment="Error looking up '%s': %s" % (name, exc))
     missing, satisfied = [], []
     for pkg in wanted:
-        found = None if force_reinstall is True else _found(pkg, present, user)
-        satisfied += [found] if found else []
-        missing += [] if found else [pkg]
+        version = None if force_reinstall is True else _satisfying(pkg, present, user)
+        satisfied += [version] if version else []
+        missing += [] if version else [pkg]
     met = "Package(s) '%s' satisfied by %s" % (", ".join(wanted), ", ".join(satisfied))
     if not missing:
         return dict(ret, result=True, comment=met)
@@ -51,12 +51,12 @@ def installed(name, pkgs=None, dir=None, user=None, force_reinstall=False, regis
         words = ["NPM package(s) '%s' are set to be installed" % ", ".join(missing)] + ([met] if satisfied else [])
         return dict(ret, comment=". ".join(words), changes=changes)
     try:
-        said = __salt__["npm.install"](pkgs=missing, dir=dir, runas=user, registry=registry, env=env, silent=silent)
+        answer = __salt__["npm.install"](pkgs=missing, dir=dir, runas=user, registry=registry, env=env, silent=silent)
     except _FAILURES as exc:
         return dict(ret, result=False, comment="Error installing '%s': %s" % (", ".join(wanted), exc))
-    if not said or not isinstance(said, (list, dict)):
+    if not answer or not isinstance(answer, (list, dict)):
         words = "Could not install package(s) '%s'" % ", ".join(wanted)
-        return dict(ret, result=False, comment="%s: %s" % (words, said) if said else words)
+        return dict(ret, result=False, comment="%s: %s" % (words, answer) if answer else words)
     words = "Package(s) '%s' successfully installed" % ", ".join(missing)
     return dict(ret, result=True, comment=words, changes=changes)
 
@@ -100,17 +100,17 @@ def bootstrap(name, user=None, silent=True):
     ret = {"name": name, "result": None, "comment": "", "changes": {}}
     try:
         if __opts__["test"]:
-            said = __salt__["npm.install"](dir=name, runas=user, pkg=None, silent=silent, dry_run=True)
-            if not _did(said):
+            answer = __salt__["npm.install"](dir=name, runas=user, pkg=None, silent=silent, dry_run=True)
+            if not _did(answer):
                 return dict(ret, result=True, comment="Directory is already bootstrapped")
             return dict(ret, comment="Directory %s would be bootstrapped" % name, changes={name: "Bootstrapped"})
-        said = __salt__["npm.install"](dir=name, runas=user, pkg=None, silent=silent)
+        answer = __salt__["npm.install"](dir=name, runas=user, pkg=None, silent=silent)
     except _FAILURES as exc:
         return dict(ret, result=False, comment="Error Bootstrapping '%s': %s" % (name, exc))
-    if not said or (isinstance(said, dict) and not _did(said)):
+    if not answer or (isinstance(answer, dict) and not _did(answer)):
         return dict(ret, result=True, comment="Directory is already bootstrapped")
-    if isinstance(said, str):
-        return dict(ret, result=False, comment="Could not bootstrap directory: %s" % said)
+    if isinstance(answer, str):
+        return dict(ret, result=False, comment="Could not bootstrap directory: %s" % answer)
     return dict(ret, result=True, comment="Directory was successfully bootstrapped", changes={name: "Bootstrapped"})
 
 
@@ -142,7 +142,7 @@ def cache_cleaned(name=None, user=None, force=False):
     return dict(ret, result=True, comment="Cached %s successfully removed" % what, changes={name or "cache": "Removed"})
 
 
-def _found(pkg, present, user):
+def _satisfying(pkg, present, user):
     """``name@version`` of an installed package that satisfies the requirement, or None."""
     pkg = pkg.strip()
     if "://" in pkg and not pkg.startswith("file:"):
@@ -157,12 +157,12 @@ def _found(pkg, present, user):
         name, version = about.get("name"), about.get("version")
     else:
         name, version = re.match(r"(@?[^@\s]+)(?:@(\S+))?", pkg).groups()
-    there = present.get(name, {}).get("version")
-    return "%s@%s" % (name, there) if there and (not version or version == there) else None
+    number = present.get(name, {}).get("version")
+    return "%s@%s" % (name, number) if number and (not version or version == number) else None
 
 
-def _did(said):
+def _did(output):
     """Whether npm reports changes: new versions report counts, old ones lists."""
-    if isinstance(said, dict) and any(key in said for key in ("added", "removed", "changed")):
-        return any(said.get(key) for key in ("added", "removed", "changed"))
-    return bool(said)
+    if isinstance(output, dict) and any(key in output for key in ("added", "removed", "changed")):
+        return any(output.get(key) for key in ("added", "removed", "changed"))
+    return bool(output)

@@ -158,7 +158,7 @@ def _packages(ret, wanted, where, options):
         words %= ", ".join(one for one, _ in missing), done["stdout"], done["stderr"]
         return dict(ret, result=False, comment="\n".join(notes + [words]))
     after = __salt__["pip.list"](env_vars=options["env_vars"], **where)
-    there, lost = _said_to_be_there(done["stdout"]), []
+    listed, lost = _said_to_be_there(done["stdout"]), []
     for one, name in missing:
         if not name:
             ret["changes"]["%s==???" % one] = "Installed"
@@ -166,7 +166,7 @@ def _packages(ret, wanted, where, options):
             lost.append(
                 "There was no error installing package '%s' although it does not show when calling 'pip.freeze'." % one
             )
-        elif name in after and (have.get(name) != after[name] or name not in there):
+        elif name in after and (have.get(name) != after[name] or name not in listed):
             ret["changes"]["%s==%s" % (name, after[name])] = "Installed"
     notes += lost or ["All packages were successfully installed"]
     return dict(ret, result=True, comment="\n".join(notes))
@@ -176,9 +176,9 @@ def _is_met(one, name, conditions, have, where, options):
     """A comment if no change is needed, otherwise None."""
     if options["ignore_installed"] or options["force_reinstall"] or name not in have:
         return None
-    there = "Python package %s was already installed" % one
+    text = "Python package %s was already installed" % one
     if not options["upgrade"]:
-        return there if _fits(have[name], conditions) else None
+        return text if _fits(have[name], conditions) else None
     suffixes = "".join(number for _, number in conditions)
     versions = __salt__["pip.list_all_versions"](
         name,
@@ -197,7 +197,7 @@ def _is_met(one, name, conditions, have, where, options):
             "Python package %s was already installed and\nthe available upgrade doesn't fulfills the version "
             "requirements" % name
         )
-    return there if pep440.key(fitting[-1]) == pep440.key(have[name]) else None
+    return text if pep440.key(fitting[-1]) == pep440.key(have[name]) else None
 
 
 def _fits(version, conditions):
@@ -208,8 +208,8 @@ def _said_to_be_there(output):
     import re
 
     starts = ("Requirement already satisfied: ", "Requirement already up-to-date: ")
-    found = [line.split(":", 1)[1].split()[0] for line in output.split("\n") if line.startswith(starts)]
-    return {pep440.normalize(re.split(r"[=!<>~@\[]", one)[0]) for one in found}
+    result = [line.split(":", 1)[1].split()[0] for line in output.split("\n") if line.startswith(starts)]
+    return {pep440.normalize(re.split(r"[=!<>~@\[]", one)[0]) for one in result}
 
 
 def _from_files(ret, requirements, editable, where, options):

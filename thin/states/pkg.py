@@ -155,7 +155,7 @@ def mod_aggregate(low, chunks, running):
         return low
     kind = "sources" if "sources" in low else "pkgs"
     merged = _listed(low, kind)
-    found = False
+    is_aggregated = False
     for chunk in chunks:
         tag = "_|-".join(str(chunk.get(key)) for key in ("state", "__id__", "name", "fun"))
         same = all(chunk.get(key) == low.get(key) for key in ("state", "fun", "fromrepo"))
@@ -166,8 +166,8 @@ def mod_aggregate(low, chunks, running):
         for pkg, value in _listed(chunk, kind).items():
             merged[pkg] = value if merged.get(pkg) is None else merged[pkg]
         chunk["__agg__"] = True
-        found = True
-    if found:
+        is_aggregated = True
+    if is_aggregated:
         low[kind] = [pkg if value is None else {pkg: value} for pkg, value in merged.items()]
     return low
 
@@ -258,9 +258,9 @@ def _source_version(source):
 def _resolve_latest(wanted, refresh, kwargs):
     """Replace ``latest`` by real versions, in place; returns whether a refresh is still necessary."""
     names = [pkg for pkg, number in wanted.items() if number == "latest"]
-    found = __salt__["pkg.latest_version"](*names, refresh=refresh, show_installed=True, **kwargs)
-    found = found if isinstance(found, dict) else {names[0]: found}
-    wanted.update((pkg, found.get(pkg) or None) for pkg in names)
+    latest = __salt__["pkg.latest_version"](*names, refresh=refresh, show_installed=True, **kwargs)
+    latest = latest if isinstance(latest, dict) else {names[0]: latest}
+    wanted.update((pkg, latest.get(pkg) or None) for pkg in names)
     return False
 
 
@@ -310,23 +310,23 @@ def _installable(targets, ignore_epoch):
     """
     plain = [pkg for pkg, number in targets.items() if not number]
     exact = [pkg for pkg, number in targets.items() if number]
-    found = {}
+    result = {}
     if plain:
         newest = __salt__["pkg.latest_version"](*plain, refresh=False)
-        found.update(newest if isinstance(newest, dict) else {plain[0]: newest})
+        result.update(newest if isinstance(newest, dict) else {plain[0]: newest})
     if exact and "pkg.list_repo_pkgs" in __salt__:
         offered = __salt__["pkg.list_repo_pkgs"](*exact)
         for pkg in exact:
             compare = __salt__["pkg.version_cmp"]
-            found[pkg] = pkgspec.best_match(offered.get(pkg, []), targets[pkg], compare, ignore_epoch)
-    return found
+            result[pkg] = pkgspec.best_match(offered.get(pkg, []), targets[pkg], compare, ignore_epoch)
+    return result
 
 
 def _altered(wanted, plan, pkg_verify, kwargs):
     """``{package: result of pkg.verify}`` of packages with the wanted version whose files have changed."""
-    there = [pkg for pkg in wanted if pkg not in plan.install and pkg not in plan.reinstall]
-    found = {pkg: _verified(pkg, pkg_verify, kwargs) for pkg in there}
-    return {pkg: files for pkg, files in found.items() if files}
+    present = [pkg for pkg in wanted if pkg not in plan.install and pkg not in plan.reinstall]
+    result = {pkg: _verified(pkg, pkg_verify, kwargs) for pkg in present}
+    return {pkg: files for pkg, files in result.items() if files}
 
 
 def _verified(pkg, pkg_verify, kwargs):

@@ -42,22 +42,22 @@ def held(name, version=None, pkgs=None, replace=False, **kwargs):
     wanted = pkgspec.names_and_versions(pkgs if pkgs is not None else [{name: version}] if version else [name])
     comments, changes, result = [], {}, True
     for pkg, number in wanted.items():
-        there = pkg in locks
-        if there and ("version" not in locks[pkg] or locks[pkg]["version"] == number):
+        exists = pkg in locks
+        if exists and ("version" not in locks[pkg] or locks[pkg]["version"] == number):
             continue
         if __opts__["test"]:
             words = (
                 "The following package's hold rule would be updated"
-                if there
+                if exists
                 else ("The following package would be held")
             )
             comments.append("%s: %s%s" % (words, pkg, _at(number)))
             continue
-        if there:
+        if exists:
             __salt__["pkg.unhold"](name=name, pkgs=[pkg])
         words = __salt__["pkg.hold"](name=name, pkgs=[{pkg: number} if number else pkg])
         ok = words.get(pkg, {}).get("result", False)
-        done = "was updated with hold rule" if there else "is now being held"
+        done = "was updated with hold rule" if exists else "is now being held"
         comments.append("Package %s %s" % (pkg, done if ok else "was not held"))
         changes.update(words)
         result = result and ok
@@ -97,11 +97,11 @@ def unheld(name, version=None, pkgs=None, all=False, **kwargs):
 def _locks():
     """``{package: {"version": version of the lock, if it has one}}``, None if the provider cannot list locks."""
     if "pkg.list_locks" in __salt__:
-        found = {}
+        locks = {}
         for pkg, lock in __salt__["pkg.list_locks"]().items():
             if lock.get("type", "package") == "package":
-                found[pkg] = {"version": lock["version"].lstrip("= ") if "version" in lock else None}
-        return found
+                locks[pkg] = {"version": lock["version"].lstrip("= ") if "version" in lock else None}
+        return locks
     if "pkg.list_holds" in __salt__:
         return {pkg: {} for pkg in __salt__["pkg.list_holds"](full=False)}
     if "pkg.get_selections" in __salt__:

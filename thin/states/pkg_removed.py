@@ -68,26 +68,26 @@ def _uninstall(action, name, version, pkgs, normalize, ignore_epoch, kwargs):
     def unwanted():
         """The installed ones of the packages (at the unwanted version); for purge also those with configuration."""
         current = __salt__["pkg.list_pkgs"](versions_as_list=True, **kwargs)
-        found = {
+        result = {
             pkg
             for pkg, spec in wanted.items()
             if current.get(pkg) and (not spec or pkgspec.fulfills(current[pkg], spec, compare, ignore_epoch))
         }
         if purge:
-            found.update(set(wanted) & set(__salt__["pkg.list_pkgs"](versions_as_list=True, removed=True, **kwargs)))
-        return sorted(found)
+            result.update(set(wanted) & set(__salt__["pkg.list_pkgs"](versions_as_list=True, removed=True, **kwargs)))
+        return sorted(result)
 
     def with_versions(targets):
         """Select only the unwanted one of several installed versions of a package, if rpm is used."""
         if __grains__.get("os_family") not in ("RedHat", "Suse"):
             return targets
         current = __salt__["pkg.list_pkgs"](versions_as_list=True, **kwargs)
-        found = []
+        with_versions = []
         for pkg in targets:
             have = current.get(pkg, [])
             bad = [one for one in have if pkgspec.fulfills([one], wanted[pkg] or "*", compare, ignore_epoch)]
-            found.append({pkg: bad[0]} if len(have) > 1 and len(bad) == 1 else pkg)
-        return found
+            with_versions.append({pkg: bad[0]} if len(have) > 1 and len(bad) == 1 else pkg)
+        return with_versions
 
     try:
         targets = unwanted()

@@ -242,13 +242,13 @@ def absent(name, **kwargs):
     apt = __grains__["os_family"] == "Debian"
     repo = _without_slash(name) if apt else name
     try:
-        found = __salt__["pkg.get_repo"](repo, **kwargs)
-        if found and apt:  # get_repo does not compare them
+        repository = __salt__["pkg.get_repo"](repo, **kwargs)
+        if repository and apt:  # get_repo does not compare them
             architectures = __salt__["pkg.split_repo_str"](repo)["architectures"]
-            found = set(architectures) == set(found["architectures"])
+            repository = set(architectures) == set(repository["architectures"])
     except (CommandExecutionError, SaltInvocationError) as exc:
         return _with(ret, False, "Failed to configure repo '%s': %s" % (name, exc))
-    if not found:
+    if not repository:
         return _with(ret, True, "Package repo %s is absent" % name)
     if __opts__["test"]:
         words = (

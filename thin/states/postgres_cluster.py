@@ -27,9 +27,9 @@ def present(
     """
     full = "%s/%s" % (version, name)
     ret = {"name": name, "changes": {}, "result": True, "comment": "Cluster %s is already present" % full}
-    found = __salt__["postgres.cluster_list"](verbose=True).get(full)
-    if found is not None:
-        if (port and int(port) != found["port"]) or (datadir and datadir != found["datadir"]):
+    cluster = __salt__["postgres.cluster_list"](verbose=True).get(full)
+    if cluster is not None:
+        if (port and int(port) != cluster["port"]) or (datadir and datadir != cluster["datadir"]):
             comment = "Cluster %s has wrong parameters which couldn't be changed on fly." % full
             return dict(ret, result=False, comment=comment)
         return ret

@@ -44,17 +44,17 @@ def present(
         "port": db_port,
         "password": db_password,
     }
-    found = __salt__["postgres.db_list"](**connection).get(name)
-    if found is not None:
+    database = __salt__["postgres.db_list"](**connection).get(name)
+    if database is not None:
         fixed = (
-            encoding and found["Encoding"].lower() != encoding.lower(),
-            lc_collate and found["Collate"] != lc_collate,
-            lc_ctype and found["Ctype"] != lc_ctype,
+            encoding and database["Encoding"].lower() != encoding.lower(),
+            lc_collate and database["Collate"] != lc_collate,
+            lc_ctype and database["Ctype"] != lc_ctype,
         )
         if any(fixed):
             comment = "Database %s has wrong parameters which couldn't be changed on fly." % name
             return dict(ret, result=False, comment=comment)
-        if (not tablespace or found["Tablespace"] == tablespace) and (not owner or found["Owner"] == owner):
+        if (not tablespace or database["Tablespace"] == tablespace) and (not owner or database["Owner"] == owner):
             return ret
         if __opts__["test"]:
             return dict(ret, result=None, comment="Database %s exists, but parameters need to be changed" % name)

@@ -45,10 +45,10 @@ def present(
             checksums=checksums,
             runas=runas,
         )
-        said = last_error(__context__)
+        error = last_error(__context__)
     except CommandExecutionError as exc:
-        good, said = False, ": %s" % exc
+        good, error = False, ": %s" % exc
     if good:
         comment = "Postgres data directory %s has been initialized" % name
         return dict(ret, changes={name: "Present"}, comment=comment)
-    return dict(ret, result=False, comment="Postgres data directory %s initialization failed%s" % (name, said))
+    return dict(ret, result=False, comment="Postgres data directory %s initialization failed%s" % (name, error))

@@ -38,21 +38,21 @@ def present(
         "port": db_port,
         "password": db_password,
     }
-    found = __salt__["postgres.tablespace_list"](**connection).get(name)
-    if found is None:
+    tablespace = __salt__["postgres.tablespace_list"](**connection).get(name)
+    if tablespace is None:
         if __opts__["test"]:
             return dict(ret, result=None, comment="Tablespace %s is set to be created" % name)
         if __salt__["postgres.tablespace_create"](name, directory, options, owner, **connection):
             return dict(ret, changes={name: "Present"}, comment="The tablespace %s has been created" % name)
         return dict(ret, result=False, comment="Failed to create tablespace %s%s" % (name, last_error(__context__)))
-    if found["Location"] != directory:
+    if tablespace["Location"] != directory:
         comment = (
             "Tablespace %s is not at the right location. This is unfixable without dropping and recreating the "
             "tablespace." % name
         )
         return dict(ret, result=False, comment=comment)
-    set_already = found["Opts"].strip("{}").split(",")
-    todo = [("owner", {"new_owner": owner}, owner)] if owner and found["Owner"] != owner else []
+    set_already = tablespace["Opts"].strip("{}").split(",")
+    todo = [("owner", {"new_owner": owner}, owner)] if owner and tablespace["Owner"] != owner else []
     todo += [
         ("options", {"set_option": {key: value}}, {key: value})
         for key, value in (options or {}).items()
@@ -70,8 +70,8 @@ def present(
                 changes.setdefault("options", {}).update(value)
             ret["comment"] = "Tablespace %s %s changed" % (name, {"options": "opts"}.get(what, what))
         else:
-            said = last_error(__context__)
-            return dict(ret, result=False, comment="Failed to alter the %s of tablespace %s%s" % (what, name, said))
+            error = last_error(__context__)
+            return dict(ret, result=False, comment="Failed to alter the %s of tablespace %s%s" % (what, name, error))
     return ret
 
 

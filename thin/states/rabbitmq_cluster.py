@@ -20,10 +20,10 @@ def joined(name, host, user="rabbit", ram_node=None, runas="root"):
         changes = {"old": "", "new": node}
         if __opts__["test"]:
             return dict(ret, result=None, changes=changes, comment="Node is set to join cluster " + node)
-        said = __salt__["rabbitmq.join_cluster"](host, user, ram_node, runas=runas)
+        answer = __salt__["rabbitmq.join_cluster"](host, user, ram_node, runas=runas)
     except CommandExecutionError as exc:
         return dict(ret, result=False, comment="Error: %s" % exc)
-    return dict(ret, changes=changes, comment=said["Join"])
+    return dict(ret, changes=changes, comment=answer["Join"])
 
 
 def join(name, host, user="rabbit", ram_node=None, runas="root"):

@@ -17,34 +17,34 @@ def present(name, pattern, definition, priority=0, vhost="/", runas=None, apply_
     """
     ret = {"name": name, "result": True, "comment": "", "changes": {}}
     try:
-        found = __salt__["rabbitmq.list_policies"](vhost=vhost, runas=runas).get(vhost, {}).get(name)
-        if found:
-            differ = _differing(found, pattern, definition, priority, apply_to)
+        policy = __salt__["rabbitmq.list_policies"](vhost=vhost, runas=runas).get(vhost, {}).get(name)
+        if policy:
+            differ = _differing(policy, pattern, definition, priority, apply_to)
             if not differ:
                 return dict(ret, comment="Policy %s %s is already present" % (vhost, name))
-            changes = {"old": found, "new": differ}
+            changes = {"old": policy, "new": differ}
         else:
             changes = {"old": {}, "new": name}
         if __opts__["test"]:
-            said = "updated" if found else "created"
-            comment = "Policy %s %s is set to be %s" % (vhost, name, said)
+            answer = "updated" if policy else "created"
+            comment = "Policy %s %s is set to be %s" % (vhost, name, answer)
             return dict(ret, result=None, changes=changes, comment=comment)
-        said = __salt__["rabbitmq.set_policy"](
+        answer = __salt__["rabbitmq.set_policy"](
             vhost, name, pattern, definition, priority=priority, runas=runas, apply_to=apply_to
         )
     except CommandExecutionError as exc:
         return dict(ret, result=False, comment="Error: %s" % exc)
-    return dict(ret, changes=changes, comment=said["Set"])
+    return dict(ret, changes=changes, comment=answer["Set"])
 
 
-def _differing(found, pattern, definition, priority, apply_to):
-    differ = ["Pattern"] if found["pattern"] != pattern else []
+def _differing(policy, pattern, definition, priority, apply_to):
+    differ = ["Pattern"] if policy["pattern"] != pattern else []
     wanted = serial.loads(definition) if isinstance(definition, str) and definition else definition
-    if serial.loads(found["definition"] or '""') != wanted:
+    if serial.loads(policy["definition"] or '""') != wanted:
         differ.append("Definition")
-    if apply_to and found["apply_to"] != apply_to:
+    if apply_to and policy["apply_to"] != apply_to:
         differ.append("Applyto")
-    if int(found["priority"]) != int(priority):
+    if int(policy["priority"]) != int(priority):
         differ.append("Priority")
     return differ
 

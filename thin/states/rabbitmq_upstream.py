@@ -48,10 +48,10 @@ def present(
     new = {key.replace("_", "-"): value for key, value in dict(wanted, uri=uri).items() if value}
     verb = "create"
     try:
-        found = __salt__["rabbitmq.list_upstreams"](runas=runas)
+        upstreams = __salt__["rabbitmq.list_upstreams"](runas=runas)
         changes = {"old": None, "new": _shown(new)}
-        if name in found:
-            verb, old = "update", serial.loads(found[name])
+        if name in upstreams:
+            verb, old = "update", serial.loads(upstreams[name])
             sides = {
                 "old": {key: old[key] for key in old if new.get(key) != old[key]},
                 "new": {key: new[key] for key in new if old.get(key) != new[key]},

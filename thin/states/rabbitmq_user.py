@@ -17,8 +17,8 @@ def present(name, password=None, force=False, tags=None, perms=(), runas=None):
     ret = {"name": name, "result": True, "comment": "", "changes": {}}
     try:
         users = __salt__["rabbitmq.list_users"](runas=runas)  # each call of rabbitmqctl takes a second
-        there = name in users
-        if there:
+        exists = name in users
+        if exists:
             wrong = password is not None and not __salt__["rabbitmq.check_password"](name, password, runas=runas)
             if not any((force, perms, tags, wrong)):
                 return dict(ret, comment="User '%s' is already present." % name)
@@ -32,7 +32,7 @@ def present(name, password=None, force=False, tags=None, perms=(), runas=None):
         if tags is not None:
             _tags(ret["changes"], name, users.get(name, [""]), tags, runas)
         if perms:
-            now = __salt__["rabbitmq.list_user_permissions"](name, runas=runas) if there else {}
+            now = __salt__["rabbitmq.list_user_permissions"](name, runas=runas) if exists else {}
             _permissions(ret["changes"], name, now, perms, runas)
     except CommandExecutionError as exc:
         return dict(ret, result=False, comment="Error: %s" % exc)

@@ -21,13 +21,13 @@ def _made(name, wanted):
     ret = {"name": name, "result": True, "comment": "", "changes": {}}
     try:
         if __salt__["rabbitmq.vhost_exists"](name) is wanted:
-            said = "already exists" if wanted else "is not present"
-            return dict(ret, comment="Virtual Host '%s' %s." % (name, said))
+            answer = "already exists" if wanted else "is not present"
+            return dict(ret, comment="Virtual Host '%s' %s." % (name, answer))
         changes = {"old": "", "new": name} if wanted else {"old": name, "new": ""}
         if __opts__["test"]:
-            said = "created" if wanted else "removed"
-            return dict(ret, result=None, changes=changes, comment="Virtual Host '%s' will be %s." % (name, said))
-        said = __salt__["rabbitmq.%s_vhost" % ("add" if wanted else "delete")](name)
+            answer = "created" if wanted else "removed"
+            return dict(ret, result=None, changes=changes, comment="Virtual Host '%s' will be %s." % (name, answer))
+        answer = __salt__["rabbitmq.%s_vhost" % ("add" if wanted else "delete")](name)
     except CommandExecutionError as exc:
         return dict(ret, result=False, comment="Error: %s" % exc)
-    return dict(ret, changes=changes, comment=said["Added" if wanted else "Deleted"])
+    return dict(ret, changes=changes, comment=answer["Added" if wanted else "Deleted"])

@@ -46,16 +46,16 @@ def absent(name, keys=None, **connection_args):
     if keys and not isinstance(keys, list):
         return dict(ret, result=False, comment="`keys` not formed as a list type")
     try:
-        there = [key for key in keys or [name] if __salt__["redis.exists"](key, **connection_args)]
-        if not there:
+        present = [key for key in keys or [name] if __salt__["redis.exists"](key, **connection_args)]
+        if not present:
             return ret
         word = "Keys" if keys else "Key"
         if __opts__["test"]:
-            return dict(ret, result=None, changes={"deleted": there}, comment="%s would be deleted" % word)
-        __salt__["redis.delete"](*there, **connection_args)
+            return dict(ret, result=None, changes={"deleted": present}, comment="%s would be deleted" % word)
+        __salt__["redis.delete"](*present, **connection_args)
     except CommandExecutionError as exc:
         return dict(ret, result=False, comment=str(exc))
-    return dict(ret, changes={"deleted": there}, comment="%s deleted" % word)
+    return dict(ret, changes={"deleted": present}, comment="%s deleted" % word)
 
 
 def slaveof(name, sentinel_host=None, sentinel_port=None, sentinel_password=None, **connection_args):

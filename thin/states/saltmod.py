@@ -3,7 +3,9 @@
 Salt: ``salt/states/saltmod.py``. Outside of an orchestration the controller refuses to do so.
 """
 
-from thin import exceptions, link
+import time
+
+from thin import exceptions, link, parallel
 from thin.utils import orchestration
 
 __virtualname__ = "salt"
@@ -47,6 +49,8 @@ def state(
     max_fail=None,
     batch_check=None,
     batch_by=None,
+    orchestration_jid=None,
+    **kwargs,
 ):
     """
     States are applied to the targets of an expression
@@ -77,6 +81,8 @@ def state(
         returners of the job
     ssh, roster
         ignored: the inventory determines how targets are reached
+    orchestration_jid
+        accepted, as are unknown arguments
 
     .. code-block:: yaml
 
@@ -141,6 +147,7 @@ def function(
     max_fail=None,
     batch_check=None,
     batch_by=None,
+    **kwargs,
 ):
     """
     An execution function is called on the targets of an expression
@@ -168,7 +175,7 @@ def function(
     ret, ret_config, ret_kwargs
         returners of the job
     ssh, roster
-        ignored: the inventory determines how targets are reached
+        ignored: the inventory determines how targets are reached; unknown arguments, too
 
     .. code-block:: yaml
 
@@ -193,6 +200,9 @@ def function(
     may_fail, warnings = _ids(fail_minions)
     if warnings:
         result.setdefault("warnings", []).extend(warnings)
+    if batch is not None:
+        for answer in answers.values():
+            answer.pop("retcode", None)  # Salt does not get it in batches
     judge = __salt__[fail_function] if fail_function else None
     result.update(orchestration.function_outcome(name, answers, may_fail, judge), **orchestration.jid_of(answers))
     return result
@@ -222,7 +232,9 @@ def _ids(given):
 
 def wait_for_event(name, id_list, event_id="id", timeout=300, node="master"):
     """
-    Events of a tag have arrived for each id of a list
+    Events of a tag arrive for each id of a list
+
+    Events from before the state begins do not count. To wait for an event of a later step, set ``parallel: True``.
 
     name
         the tag, with wildcards
@@ -243,16 +255,17 @@ def wait_for_event(name, id_list, event_id="id", timeout=300, node="master"):
             - id_list: [web1, web2]
             - require: [salt: reboot]
     """
+    began = parallel.take_began() or time.time()
     result = {"name": name, "changes": {}, "comment": "", "result": False}
     if __opts__.get("test"):
         return dict(result, result=None, comment="Orchestration would wait for event '%s'" % name)
     try:
-        waited = link.ask("orchestrate.wait_for_event", [name, list(id_list), event_id, timeout])
+        waited = link.ask("orchestrate.wait_for_event", [name, list(id_list), event_id, timeout, began])
     except exceptions.SaltException as exc:
         return dict(result, comment=exc.message)
     if waited["seen"]:
         result["changes"] = {"minions_seen": waited["seen"]}
-    if waited["left"]:
+    if not waited["is_done"]:
         return dict(result, comment="Timeout value reached.")
     return dict(result, result=True, comment="All events seen in %s seconds." % waited["seconds"])
 
@@ -296,7 +309,7 @@ def _called(name, kind, kwargs):
     return orchestration.runner_outcome(name, kind, answer)
 
 
-def parallel_runners(name, runners):
+def parallel_runners(name, runners, **kwargs):
     """
     Call runner functions on the controller in parallel
 
@@ -325,6 +338,10 @@ def parallel_runners(name, runners):
         found = link.ask("orchestrate.runners", [calls])
     except exceptions.SaltException as exc:
         words = "One of the runners raised an exception: %s" % exc
-        return {"name": name, "result": False, "success": False, "changes": {}, "comment": words}
+        missing = (
+            getattr(exc, "exception", "") == "KeyError"
+        )  # of an unknown function: Salt's return is a plain failure
+        more = {} if missing else {"success": False}
+        return dict({"name": name, "result": False, "changes": {}, "comment": words}, **more)
     outputs = {key: each.get("return") for key, each in zip(runners, found)}
     return dict(orchestration.parallel_outcome(outputs), name=name)

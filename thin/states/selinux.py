@@ -208,14 +208,14 @@ def fcontext_policy_absent(name, filetype="a", sel_type=None, sel_user=None, sel
     """
     ret = {"name": name, "result": False, "changes": {}, "comment": ""}
     rule = {"name": name, "filetype": filetype, "sel_type": sel_type, "sel_user": sel_user, "sel_level": sel_level}
-    there = __salt__["selinux.fcontext_get_policy"](**rule)
-    if not there:
+    policy = __salt__["selinux.fcontext_get_policy"](**rule)
+    if not policy:
         comment = 'SELinux policy for "%s" already absent with specified filetype "%s" and sel_type "%s".'
         return dict(ret, result=True, comment=comment % (name, filetype, sel_type))
-    ret["changes"] = {"old": {name: there}, "new": {}}
+    ret["changes"] = {"old": {name: policy}, "new": {}}
     if __opts__["test"]:
         return dict(ret, result=None)
-    done = __salt__["selinux.fcontext_delete_policy"](**dict(rule, sel_type=sel_type or there["sel_type"]))
+    done = __salt__["selinux.fcontext_delete_policy"](**dict(rule, sel_type=sel_type or policy["sel_type"]))
     if done["retcode"] != 0:
         return dict(ret, changes={}, comment="Error removing policy: %s" % done)
     return dict(ret, result=True)
@@ -324,10 +324,10 @@ def _mode(name):
 def _booleans(value, booleans):
     if isinstance(booleans, dict):
         return dict(booleans)
-    found = {}
+    values = {}
     for each in booleans:
-        found.update(each if isinstance(each, dict) else {each: value})
-    return found
+        values.update(each if isinstance(each, dict) else {each: value})
+    return values
 
 
 def _port_words(what, name, sel_type, protocol, port):

@@ -20,10 +20,10 @@ def present(
     **kwargs,
 ):
     """The key, or those in ``source``, may log in as the user, with these options and this comment."""
-    wish = authkeys.wanted(name, enc, comment, options) if not source else (options, enc, name, comment)
+    desired = authkeys.wanted(name, enc, comment, options) if not source else (options, enc, name, comment)
     ret = _ret(name)
     try:
-        authkeys.key_type(wish[1])
+        authkeys.key_type(desired[1])
     except CommandExecutionError as exc:
         return _with(ret, False, str(exc))
     about = {"config": config, "fingerprint_hash_type": fingerprint_hash_type}
@@ -37,14 +37,16 @@ def present(
         else:
             done = "no key"
     elif __opts__["test"]:
-        status = __salt__["ssh.check_key"](user, wish[2], wish[1], wish[3], wish[0], **about)
+        status = __salt__["ssh.check_key"](user, desired[2], desired[1], desired[3], desired[0], **about)
         if status == "exists":
-            return _with(ret, True, "The authorized host key %s is already present for user %s" % (wish[2], user))
+            return _with(ret, True, "The authorized host key %s is already present for user %s" % (desired[2], user))
         words = {"update": "updated", "add": "added"}[status]
-        return _with(ret, None, "Key %s for user %s is set to be %s" % (wish[2], user, words))
+        return _with(ret, None, "Key %s for user %s is set to be %s" % (desired[2], user, words))
     else:
-        done = __salt__["ssh.set_auth_key"](user, wish[2], enc=wish[1], comment=wish[3], options=wish[0], **about)
-    key = wish[2]
+        done = __salt__["ssh.set_auth_key"](
+            user, desired[2], enc=desired[1], comment=desired[3], options=desired[0], **about
+        )
+    key = desired[2]
     good = {"replace": ("was updated", "Updated"), "new": ("was added", "New"), "no change": ("", None)}
     if done in good:
         words, change = good[done]
@@ -66,7 +68,7 @@ def absent(
     fingerprint_hash_type=None,
 ):
     """The key, or those in ``source``, may not log in as the user."""
-    wish = authkeys.wanted(name, enc, comment, options) if not source else (options, enc, name, comment)
+    desired = authkeys.wanted(name, enc, comment, options) if not source else (options, enc, name, comment)
     ret = _ret(name)
     about = {"config": config, "fingerprint_hash_type": fingerprint_hash_type}
     if source:
@@ -79,14 +81,14 @@ def absent(
             return ret
         done = __salt__["ssh.rm_auth_key_from_file"](user, source, saltenv=__env__, **about)
     elif __opts__["test"]:
-        if __salt__["ssh.check_key"](user, wish[2], wish[1], wish[3], wish[0], **about) == "add":
+        if __salt__["ssh.check_key"](user, desired[2], desired[1], desired[3], desired[0], **about) == "add":
             return _with(ret, True, "Key is already absent")
-        return _with(ret, None, "Key %s for user %s is set for removal" % (wish[2], user))
+        return _with(ret, None, "Key %s for user %s is set for removal" % (desired[2], user))
     else:
-        done = __salt__["ssh.rm_auth_key"](user, wish[2], **about)
+        done = __salt__["ssh.rm_auth_key"](user, desired[2], **about)
     if done == "fail":
         return _with(ret, False, _trouble(done, source))
-    ret["changes"] = {wish[2]: "Removed"} if done == "Key removed" else {}
+    ret["changes"] = {desired[2]: "Removed"} if done == "Key removed" else {}
     return _with(ret, True, done)
 
 

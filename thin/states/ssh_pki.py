@@ -79,7 +79,7 @@ def certificate_managed(
         policy = __salt__[backend + ".get_signing_policy"](signing_policy, ca_server=ca_server, **backend_args)
         return _examined(path, policy, wanted, ttl_remaining, backend)
 
-    def make(found):
+    def make(examined):
         line = __salt__[backend + ".create_certificate"](
             ca_server=ca_server, signing_policy=signing_policy, copypath=copypath, **dict(wanted, **backend_args)
         )
@@ -145,9 +145,9 @@ def private_key_managed(name, algo="rsa", keysize=None, passphrase=None, new=Fal
             return Found(changes={"replaced": name})
         return _examined_key(path, name, algo, keysize, passphrase, overwrite)
 
-    def make(found):
-        if set(found.changes) == {"passphrase"} and found.current:
-            return __salt__["ssh_pki.encode_private_key"](found.current, passphrase=passphrase, raw=True)
+    def make(examined):
+        if set(examined.changes) == {"passphrase"} and examined.current:
+            return __salt__["ssh_pki.encode_private_key"](examined.current, passphrase=passphrase, raw=True)
         return __salt__["ssh_pki.create_private_key"](algo=algo, keysize=keysize, passphrase=passphrase, raw=True)
 
     ret = managed.run(examine, make, exists_counts=True)

@@ -29,17 +29,17 @@ def running(name, restart=False, update=False, user=None, conf_file=None, bin_en
     ret = {"name": name, "result": True, "comment": "", "changes": {}}
     how = {"user": user, "conf_file": conf_file, "bin_env": bin_env}
     try:
-        found = __salt__["supervisord.status"](**how)
+        statuses = __salt__["supervisord.status"](**how)
     except CommandNotFoundError as exc:
         return dict(ret, result=False, comment="%s: is supervisor installed?" % exc)
-    mine = _matching(name, found)
+    mine = _matching(name, statuses)
     if __opts__["test"]:
         return _foreseen(ret, name, mine)
     done, updated = [], False
     if update:
-        said = __salt__["supervisord.update"](**how)
-        ret.update(_judged(said, "Updating supervisor"))
-        updated = "%s: updated" % name in said
+        answer = __salt__["supervisord.update"](**how)
+        ret.update(_judged(answer, "Updating supervisor"))
+        updated = "%s: updated" % name in answer
     elif not mine:
         __salt__["supervisord.reread"](**how)
         done.append("Adding service: %s" % name)
@@ -92,11 +92,11 @@ def mod_watch(name, restart=True, update=False, user=None, conf_file=None, bin_e
     return running(name, restart=restart, update=update, user=user, conf_file=conf_file, bin_env=bin_env)
 
 
-def _matching(name, found):
+def _matching(name, statuses):
     """{program: its state} of one, or of a group."""
     return {
         one: about["state"]
-        for one, about in found.items()
+        for one, about in statuses.items()
         if one == name or (name.endswith(":") and one.startswith(name))
     }
 
@@ -119,8 +119,8 @@ def _foreseen(ret, name, mine):
     return dict(ret, result=None, comment=words)
 
 
-def _judged(said, words):
+def _judged(output, words):
     """The return after this output of supervisorctl."""
-    if "ERROR" in said and not ("already started" in said or "already active" in said):
-        return {"comment": said, "result": False}
+    if "ERROR" in output and not ("already started" in output or "already active" in output):
+        return {"comment": output, "result": False}
     return {"comment": words}

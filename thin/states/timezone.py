@@ -23,16 +23,16 @@ def system(name, utc=True):
     try:
         same_clock = not utc or __salt__["timezone.get_hwclock"]() != "localtime"
         if same_zone and same_clock:
-            said = ["Timezone %s already set" % name] + (["UTC already set to %s" % name] if utc else [])
+            comments = ["Timezone %s already set" % name] + (["UTC already set to %s" % name] if utc else [])
         elif __opts__["test"]:
             ret["result"] = None
-            said = [] if same_zone else ["Timezone %s needs to be set" % name]
-            said += [] if same_clock else ["UTC needs to be set to %s" % utc]
+            comments = [] if same_zone else ["Timezone %s needs to be set" % name]
+            comments += [] if same_clock else ["UTC needs to be set to %s" % utc]
         else:
-            said = ([] if same_zone else [_zone(ret, name)]) + ([] if same_clock else [_clock(ret, utc)])
+            comments = ([] if same_zone else [_zone(ret, name)]) + ([] if same_clock else [_clock(ret, utc)])
     except (SaltInvocationError, CommandExecutionError) as exc:
-        ret["result"], said = False, ["Failed to set timezone: %s" % exc]
-    ret["comment"] = ", ".join(said)
+        ret["result"], comments = False, ["Failed to set timezone: %s" % exc]
+    ret["comment"] = ", ".join(comments)
     return ret
 
 

@@ -256,11 +256,11 @@ def _about(app, interface, protocol, from_addr, from_port, to_addr, to_port):
         return ["from", _bare(from_addr or "any"), "to", _bare(to_addr or "any"), "app", app]
     if interface is not None:
         return ["in", "on", _bare(interface)]
-    found = [] if protocol is None else ["proto", _bare(protocol)]
-    found += ["from", _resolved(_bare(from_addr or "any"))]
-    found += [] if from_port is None else ["port", _bare(from_port)]
-    found += ["to", _bare(to_addr or "any")]
-    return found + ([] if to_port is None else ["port", to_port])
+    about = [] if protocol is None else ["proto", _bare(protocol)]
+    about += ["from", _resolved(_bare(from_addr or "any"))]
+    about += [] if from_port is None else ["port", _bare(from_port)]
+    about += ["to", _bare(to_addr or "any")]
+    return about + ([] if to_port is None else ["port", to_port])
 
 
 def _bare(value):

@@ -275,8 +275,8 @@ def _shadow_changes(entry, wanted):
             change["passwd"] = password
     if wanted["empty_password"] and entry["passwd"]:
         change["empty_password"] = True
-    for key, there, _ in _AGES:
-        if wanted[key] is not None and entry[there] != wanted[key]:
+    for key, exists, _ in _AGES:
+        if wanted[key] is not None and entry[exists] != wanted[key]:
             change[key] = wanted[key]
     lock = wanted["password_lock"]
     if lock is not None and bool(lock) != entry["passwd"].startswith("!"):
@@ -456,8 +456,8 @@ def _unsupported(ret, wanted, loginclass, for_windows):
 
 
 def _loginclass(name):
-    found = __salt__["user.get_loginclass"](name)
-    return found.get("loginclass") if isinstance(found, dict) else found
+    login_class = __salt__["user.get_loginclass"](name)
+    return login_class.get("loginclass") if isinstance(login_class, dict) else login_class
 
 
 def _shown(changes):

@@ -33,7 +33,7 @@ def user_exists(name, password=None, htpasswd_file=None, options="", force=False
     """
     ret = {"name": name, "changes": {}, "comment": "", "result": None}
     options, runas = options.lstrip("-"), kwargs.get("runas")
-    exists = _there(name, htpasswd_file, runas)
+    exists = _has_line(name, htpasswd_file, runas)
     wrong = False
     if exists and kwargs.get("update", False) and not force:
         wrong = not __salt__["webutil.verify"](htpasswd_file, name, password, opts=options, runas=runas)
@@ -61,7 +61,7 @@ def user_absent(name, htpasswd_file=None, runas=None):
             - htpasswd_file: /etc/nginx/wiki.htpasswd
     """
     ret = {"name": name, "changes": {}, "comment": "", "result": None}
-    if not _there(name, htpasswd_file, runas):
+    if not _has_line(name, htpasswd_file, runas):
         return dict(ret, result=True, comment="User already not in file")
     ret["changes"] = {name: ""}
     if __opts__["test"]:
@@ -72,7 +72,7 @@ def user_absent(name, htpasswd_file=None, runas=None):
     return dict(ret, result=True, comment=done["stderr"])
 
 
-def _there(name, path, runas):
+def _has_line(name, path, runas):
     """Whether the user has a line in the file."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as handle:

@@ -82,8 +82,8 @@ def certificate_managed(
         policy = __salt__["x509.get_signing_policy"](signing_policy, ca_server=ca_server)
         return _examined(path, policy, wanted, encoding, append_certs, days_remaining, container)
 
-    def make(found):
-        if set(found.changes) - {"additional_certs", "encoding", "pkcs12_friendlyname"}:
+    def make(examined):
+        if set(examined.changes) - {"additional_certs", "encoding", "pkcs12_friendlyname"}:
             return __salt__["x509.create_certificate"](
                 ca_server=ca_server,
                 signing_policy=signing_policy,
@@ -92,9 +92,9 @@ def certificate_managed(
                 raw=True,
                 **dict(wanted, **container),
             )
-        extra = dict(container, private_key=found.key) if encoding == "pkcs12" else {}
+        extra = dict(container, private_key=examined.key) if encoding == "pkcs12" else {}
         return __salt__["x509.encode_certificate"](
-            found.current, encoding=encoding, append_certs=append_certs, raw=True, **extra
+            examined.current, encoding=encoding, append_certs=append_certs, raw=True, **extra
         )
 
     managed = Managed(name, "certificate", file, encoding in ("pem", "pkcs7_pem"), globals())
@@ -125,9 +125,9 @@ def _examined(path, policy, wanted, encoding, append_certs, days_remaining, cont
     if not _same_digest(current, final["digest"]):
         changes["digest"] = wanted["digest"]
     changes.update(draft.changes(current, wanted["serial_number"]))
-    found = Found(current, changes)
-    found.key = draft.private_key
-    return found
+    examined = Found(current, changes)
+    examined.key = draft.private_key
+    return examined
 
 
 def _same_digest(current, digest):
@@ -189,12 +189,12 @@ def crl_managed(
         changes.update(draft.changes(current))
         return Found(current, changes)
 
-    def make(found):
-        if not set(found.changes) - {"encoding"}:
-            return __salt__["x509.encode_crl"](found.current, encoding=encoding, raw=True)
+    def make(examined):
+        if not set(examined.changes) - {"encoding"}:
+            return __salt__["x509.encode_crl"](examined.current, encoding=encoding, raw=True)
         wanted = dict(extensions)
         if counted:
-            extension = found.current.extensions.get(number) if found.current else None
+            extension = examined.current.extensions.get(number) if examined.current else None
             wanted["cRLNumber"] = documents.der.read(extension[1]).number() + 1 if extension else 1
         return __salt__["x509.create_crl"](
             signing_private_key,
@@ -239,9 +239,9 @@ def csr_managed(
         changes.update(build.request(private_key, **wanted).changes(current))
         return Found(current, changes)
 
-    def make(found):
-        if not set(found.changes) - {"encoding"}:
-            return __salt__["x509.encode_csr"](found.current, encoding=encoding, raw=True)
+    def make(examined):
+        if not set(examined.changes) - {"encoding"}:
+            return __salt__["x509.encode_csr"](examined.current, encoding=encoding, raw=True)
         return __salt__["x509.create_csr"](private_key, digest=digest, encoding=encoding, raw=True, **wanted)
 
     return Managed(name, "certificate signing request", file, encoding == "pem", globals()).run(examine, make)
@@ -299,10 +299,10 @@ def private_key_managed(
             raise SaltInvocationError("keysize is an invalid parameter for %s" % algo)
         return _examined_key(path, name, algo, keysize, passphrase, encoding, overwrite)
 
-    def make(found):
-        if not set(found.changes) - {"encoding", "passphrase"}:
+    def make(examined):
+        if not set(examined.changes) - {"encoding", "passphrase"}:
             return __salt__["x509.encode_private_key"](
-                found.current, passphrase=passphrase, encoding=encoding, raw=True
+                examined.current, passphrase=passphrase, encoding=encoding, raw=True
             )
         return __salt__["x509.create_private_key"](
             algo=algo,

@@ -51,12 +51,12 @@ def spec(function):
     if type(function) is not _FUNCTION or hasattr(function, "__wrapped__"):
         return _spec(function)
     code, defaults, only = function.__code__, function.__defaults__, function.__kwdefaults__
-    found = _SPECS.get(function)
-    if found is None or found[0] is not code or found[1] is not defaults or found[2] is not only:
-        found = code, defaults, only, _spec(function)
+    spec = _SPECS.get(function)
+    if spec is None or spec[0] is not code or spec[1] is not defaults or spec[2] is not only:
+        spec = code, defaults, only, _spec(function)
         if len(_SPECS) < _SPECS_MOST:
-            _SPECS[function] = found
-    return found[3]
+            _SPECS[function] = spec
+    return spec[3]
 
 
 def _spec(function):

@@ -134,13 +134,13 @@ def expand(words, nodegroups, missing=None):
     contains itself is removed, and ``missing(name, reason)`` is called. A group that is MEMBERS is not replaced. Salt:
     nodegroup_comp.
     """
-    found = []
+    result = []
     for word in words:
         if word not in OPERATORS and prefix(word) and word[0] == "N":
-            found.extend(_group(word[2:], nodegroups, [], missing or _silent))
+            result.extend(_group(word[2:], nodegroups, [], missing or _silent))
         else:
-            found.append(word)
-    return found
+            result.append(word)
+    return result
 
 
 def _silent(name, reason):

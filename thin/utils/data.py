@@ -127,16 +127,16 @@ def subdict_match(data, expr, delimiter=DELIMITER, regex_match=False, exact_matc
     for cut in range(len(parts) - 1, 0, -1):
         path, pattern = delimiter.join(parts[:cut]), delimiter.join(parts[cut:])
         if path == "*":
-            found, pattern = data, expr
+            result, pattern = data, expr
         else:
-            found = traverse_dict_and_list(data, path, {}, delimiter)
-        if isinstance(found, dict):
-            if found and in_dict(found, pattern):
+            result = traverse_dict_and_list(data, path, {}, delimiter)
+        if isinstance(result, dict):
+            if result and in_dict(result, pattern):
                 return True
-        elif isinstance(found, (list, tuple)):
-            if any((isinstance(item, dict) and in_dict(item, pattern)) or same(item, pattern) for item in found):
+        elif isinstance(result, (list, tuple)):
+            if any((isinstance(item, dict) and in_dict(item, pattern)) or same(item, pattern) for item in result):
                 return True
-        elif same(found, pattern):
+        elif same(result, pattern):
             return True
     return False
 

@@ -12,18 +12,18 @@ instead of the elements, which makes it fast for long files.
 def blocks(a, b):
     """``[(i, j, size)]`` with ``a[i:i+size] == b[j:j+size]``, in order, of maximum length. Elements must be
     hashable."""
-    found, todo = [], [(0, len(a), 0, len(b), _runs(a, b))]
+    blocks, todo = [], [(0, len(a), 0, len(b), _runs(a, b))]
     while todo:
         alo, ahi, blo, bhi, runs = todo.pop()
         i, j, size = _longest(a, b, alo, ahi, blo, bhi, runs)
         if not size:
             continue
-        found.append((i, j, size))
+        blocks.append((i, j, size))
         for inner in ((alo, i, blo, j), (i + size, ahi, j + size, bhi)):
             if inner[0] < inner[1] and inner[2] < inner[3]:
                 todo.append(inner + (_clipped(runs, *inner),))
     joined = []
-    for i, j, size in sorted(found):
+    for i, j, size in sorted(blocks):
         if joined and joined[-1][0] + joined[-1][2] == i and joined[-1][1] + joined[-1][2] == j:
             joined[-1] = joined[-1][:2] + (joined[-1][2] + size,)
         else:

@@ -16,17 +16,21 @@ def state_function(highstate, top, sls):
     return None, []
 
 
-def succeeded(returns):
-    """Whether returns of states, also nested ones, have no failure. Salt: ``state.check_result`` with ``recurse``."""
+def succeeded(returns, recurse=True):
+    """Whether returns of states, also nested ones, have no failure; other values are ignored with ``recurse``.
+
+    Salt: ``state.check_result``.
+    """
     if not isinstance(returns, dict) or not returns:
         return False
     for ret in returns.values():
         if not isinstance(ret, dict):
-            continue
-        if "result" in ret:
+            if not recurse:
+                return False
+        elif "result" in ret:
             if ret["result"] is False:
                 return False
-        elif not succeeded(ret):
+        elif not succeeded(ret, recurse):
             return False
     return True
 
@@ -128,7 +132,7 @@ def parallel_outcome(outputs):
         changes = {key: _changes(out.get("data")) for key, out in outputs.items()}
         changes = {key: each for key, each in changes.items() if each}
     else:
-        failed = [key for key, out in outputs.items() if isinstance(out, dict) and out.get("exit_code")]
+        failed = [key for key, out in outputs.items() if isinstance(out, dict) and _has_failed(out)]
         changes = {"ret": outputs}
     if not failed:
         comment = "All runner functions executed successfully."
@@ -139,6 +143,11 @@ def parallel_outcome(outputs):
     return {"result": not failed, "comment": comment, "changes": changes}
 
 
+def _has_failed(out):
+    """Whether a runner's return is a failure: an exit code, or the retcode of an orchestration."""
+    return bool(out.get("exit_code") or (out.get("outputter") == "highstate" and out.get("retcode")))
+
+
 def _changes(value):
     """All changes in nested returns; those of a step are the changes of its targets."""
     if not isinstance(value, dict):
@@ -147,5 +156,5 @@ def _changes(value):
     if changes is not None:
         nested = isinstance(changes, dict) and changes.get("out") == "highstate" and "ret" in changes
         return changes["ret"] if nested else changes
-    found = {key: _changes(each) for key, each in value.items()}
-    return {key: each for key, each in found.items() if each}
+    inner = {key: _changes(each) for key, each in value.items()}
+    return {key: each for key, each in inner.items() if each}

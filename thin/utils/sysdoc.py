@@ -17,15 +17,15 @@ def chosen(functions, patterns):
     """The sorted names of functions whose module or name is one of ``patterns``, or that match a glob of these."""
     if not patterns:
         return sorted(functions)
-    found = set()
+    result = set()
     for pattern in patterns:
         if "*" in pattern:
-            found.update(fnmatch.filter(functions, pattern))
+            result.update(fnmatch.filter(functions, pattern))
         elif "." in pattern:
-            found.update([pattern] if pattern in functions else [])
+            result.update([pattern] if pattern in functions else [])
         else:
-            found.update(_of(functions, pattern))
-    return sorted(found)
+            result.update(_of(functions, pattern))
+    return sorted(result)
 
 
 def _of(functions, module):

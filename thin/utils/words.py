@@ -13,13 +13,13 @@ def quote(word):
 
 def split(text):
     """The words of a command line, without quotes. Raises ValueError for an unterminated quote or escape."""
-    found, word, at, end = [], None, 0, len(text)
+    result, word, at, end = [], None, 0, len(text)
     while at < end:
         char = text[at]
         at += 1
         if char in _SPACE:
             if word is not None:
-                found.append(word)
+                result.append(word)
                 word = None
             continue
         word = word or ""
@@ -33,7 +33,7 @@ def split(text):
             word += inside
         else:
             word += char
-    return found if word is None else found + [word]
+    return result if word is None else result + [word]
 
 
 def quoted(text, at, quote, escapes):

@@ -52,13 +52,13 @@ def test_the_same_job(job, command, identifier, same):
 
 
 def test_times_by_chance_are_drawn_once():
-    wish = crontab.wanted(("random", "3:5", "random", 2, "*"), None, "/a", None, False, "/a")
-    job = crontab.drawn(wish)
+    desired = crontab.wanted(("random", "3:5", "random", 2, "*"), None, "/a", None, False, "/a")
+    job = crontab.drawn(desired)
     assert 0 <= int(job["minute"]) <= 59 and int(job["hour"]) in (3, 4, 5) and 1 <= int(job["daymonth"]) <= 28
-    wish["hour"] = None
-    assert not crontab.drift(job, wish)
-    assert crontab.merged(job, wish) == job
-    assert crontab.drift(dict(job, minute="*"), wish)
+    desired["hour"] = None
+    assert not crontab.drift(job, desired)
+    assert crontab.merged(job, desired) == job
+    assert crontab.drift(dict(job, minute="*"), desired)
 
 
 PROGRAM = """#!/bin/sh

@@ -83,14 +83,14 @@ def grains():
     """
     Return the grains that can be read without entering it; ``container`` has its name, id, image and engine
     """
-    found = _current()
+    container = _current()
     engine = os.path.basename(_state()["engine"] or "")
     names = zip(("virtual", "virtual_subtype"), virtual.systemd_detect_virt(engine))
-    ret = dict(outside.named(found.get("hostname", "")), **{name: value for name, value in names if value})
-    if found.get("running") == "true":
-        ret.update(outside.grains(_reader(found), __grains__))
+    ret = dict(outside.named(container.get("hostname", "")), **{name: value for name, value in names if value})
+    if container.get("running") == "true":
+        ret.update(outside.grains(_reader(container), __grains__))
     ret["id"] = __resource__["id"]
-    ret["container"] = {key: found[key] for key in ("name", "id", "image") if found.get(key)}
+    ret["container"] = {key: container[key] for key in ("name", "id", "image") if container.get(key)}
     ret["container"]["engine"] = engine
     return ret
 
@@ -136,10 +136,10 @@ def _state():
 
 def _current():
     containers = _state()["there"]
-    found = (_look() if containers is None else containers).get(__resource__["id"])
-    if found is None:
+    container = (_look() if containers is None else containers).get(__resource__["id"])
+    if container is None:
         raise CommandExecutionError("there is no container %s" % __resource__["id"])
-    return found
+    return container
 
 
 def _look():
@@ -147,18 +147,18 @@ def _look():
     state = _state()
     wanted = state["wanted"]
     running = _cli("ps", "-q", "--no-trunc").split() if state["engine"] and wanted.looks else []
-    found = {}
+    result = {}
     if running or (wanted.declared and state["engine"]):
         # removed ones, and names that never existed, are missing in the output
-        said = _cli("container", "inspect", "-f", _format(), *(running + wanted.declared), partly=True)
-        for line in said.splitlines():
+        output = _cli("container", "inspect", "-f", _format(), *(running + wanted.declared), partly=True)
+        for line in output.splitlines():
             values = line.strip().split("|")
             if len(values) == len(_SEEN):
                 one = dict(zip(_SEEN, values))
                 one["name"] = one["name"].lstrip("/")
-                found[one["name"]] = one
-    running = [name for name, one in found.items() if one["running"] == "true"]
-    state["there"] = {wanted.id(name): found.get(name, {"name": name}) for name in wanted.of(running)}
+                result[one["name"]] = one
+    running = [name for name, one in result.items() if one["running"] == "true"]
+    state["there"] = {wanted.id(name): result.get(name, {"name": name}) for name in wanted.of(running)}
     return state["there"]
 
 
@@ -168,14 +168,14 @@ def _format():
     return "{{if not .IsInfra}}%s{{end}}" % _FORMAT if podman else _FORMAT
 
 
-def _reader(found):
+def _reader(container):
     """Reads files of the container: from its root if that is accessible, otherwise with one command in it."""
-    root = "/proc/%s/root" % found["pid"]
+    root = "/proc/%s/root" % container["pid"]
     if os.path.isdir(root + "/etc"):
         return outside.reader(root)
     text = ""
     for _ in range(_TRIES):
-        text = text or _cli("exec", found["name"], "sh", "-c", _PRINT, "sh", *_FILES, partly=True)
+        text = text or _cli("exec", container["name"], "sh", "-c", _PRINT, "sh", *_FILES, partly=True)
     files = {"/" + path: content for path, _, content in (part.partition("\n") for part in text.split("\n//"))}
     return lambda path, default="": files.get(path) or default
 
@@ -185,6 +185,6 @@ def _cli(*words, partly=False):
     engine = _state()["engine"]
     done = process.run([engine] + list(words), env=dict(os.environ, LC_ALL="C"), timeout=60)
     if done.retcode and not partly:
-        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
-        raise CommandExecutionError("%s %s failed: %s" % (engine, words[0], said or "status %s" % done.retcode))
+        output = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
+        raise CommandExecutionError("%s %s failed: %s" % (engine, words[0], output or "status %s" % done.retcode))
     return done.stdout.decode("utf-8", "replace")

@@ -106,20 +106,20 @@ def package_install(name, version="1.0", **kwargs):
 
 def package_remove(name):
     """Remove a package. Returns the remaining ones."""
-    found = _load()
-    if found["packages"].pop(name, None) is not None:
-        _save(found)
-    return found["packages"]
+    state = _load()
+    if state["packages"].pop(name, None) is not None:
+        _save(state)
+    return state["packages"]
 
 
 def upgrade():
     """Give each package the next version. Returns all of them."""
-    found = _load()
-    for name, version in found["packages"].items():
+    state = _load()
+    for name, version in state["packages"].items():
         major, dot, rest = version.partition(".")
-        found["packages"][name] = "%d%s%s" % (int(major) + 1, dot, rest) if major.isdigit() else version
-    _save(found)
-    return found["packages"]
+        state["packages"][name] = "%d%s%s" % (int(major) + 1, dot, rest) if major.isdigit() else version
+    _save(state)
+    return state["packages"]
 
 
 def uptodate():
@@ -128,10 +128,10 @@ def uptodate():
 
 
 def _change(kind, name, value):
-    found = _load()
-    if found[kind].get(name) != value:
-        found[kind][name] = value
-        _save(found)
+    state = _load()
+    if state[kind].get(name) != value:
+        state[kind][name] = value
+        _save(state)
     return value
 
 
@@ -160,13 +160,13 @@ def _load():
     return kept if isinstance(kept, dict) and set(fresh) <= set(kept) else fresh
 
 
-def _save(found):
+def _save(state):
     from thin import wire
 
     msgpack = wire.msgpack()
 
     try:
         atomic.makedirs(_path(), mode="0700")
-        atomic.write(_path(), [msgpack.packb(found, use_bin_type=True)], mode=0o600)
+        atomic.write(_path(), [msgpack.packb(state, use_bin_type=True)], mode=0o600)
     except OSError as exc:
         raise CommandExecutionError("cannot keep the dummy %s in %s: %s" % (__resource__["id"], _path(), exc))

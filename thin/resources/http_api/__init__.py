@@ -39,9 +39,9 @@ def init(opts):
     if not isinstance(endpoints, dict):
         raise CommandExecutionError("`resource_ids` is a mapping of ids to URLs, or to mappings with `url`")
     __context__["http_api"] = {}
-    for id, said in endpoints.items():
+    for id, endpoint in endpoints.items():
         try:
-            __context__["http_api"][id] = _endpoint(declared, said)
+            __context__["http_api"][id] = _endpoint(declared, endpoint)
         except CommandExecutionError as exc:
             __context__["http_api"][id] = exc
 
@@ -59,13 +59,13 @@ def discover(opts):
 def grains():
     """The URL, and the response at the path that ``grains`` of the declaration names."""
     endpoint = _current()
-    found = {"url": endpoint["url"]}
+    grains = {"url": endpoint["url"]}
     if endpoint.get("grains"):
-        said = query(endpoint["grains"])["data"]
-        if not isinstance(said, dict):
+        answered = query(endpoint["grains"])["data"]
+        if not isinstance(answered, dict):
             raise CommandExecutionError("GET %s gives no JSON object" % endpoint["grains"])
-        found.update(said)
-    return found
+        grains.update(answered)
+    return grains
 
 
 def grains_refresh():
@@ -110,50 +110,50 @@ def query(path="", method="GET", data=None, params=None, raise_error=True):
             status, wrong, text = exc.code, "%d %s" % (exc.code, exc.reason), exc.read(LARGEST)
     except Exception as exc:  # a server may send anything, and each module has its own exceptions for that
         status, wrong, text = 0, str(getattr(exc, "reason", None) or exc or type(exc).__name__), b""
-    found = {"status": status, "data": _meant(text)}
+    response = {"status": status, "data": _meant(text)}
     if wrong is not None:
-        found["error"] = "%s %s: %s" % (method, url.partition("?")[0], wrong)
+        response["error"] = "%s %s: %s" % (method, url.partition("?")[0], wrong)
         if raise_error:
-            raise CommandExecutionError(found["error"])
-    return found
+            raise CommandExecutionError(response["error"])
+    return response
 
 
 def _current():
-    found = __context__["http_api"].get(__resource__["id"])
-    if found is None:
+    endpoint = __context__["http_api"].get(__resource__["id"])
+    if endpoint is None:
         raise CommandExecutionError("no endpoint of this name is declared any more")
-    if isinstance(found, Exception):
-        raise found
-    return found
+    if isinstance(endpoint, Exception):
+        raise endpoint
+    return endpoint
 
 
-def _endpoint(common, said):
+def _endpoint(common, declared):
     """The settings of one endpoint, with all headers; its own settings override the common ones."""
-    own = {"url": said} if isinstance(said, str) else said
+    own = {"url": declared} if isinstance(declared, str) else declared
     if not isinstance(own, dict):
         raise CommandExecutionError("an endpoint is a URL, or a mapping with `url`")
-    found = dict(common, **own)
-    unknown = [name for name in found if name not in OPTIONS]
+    endpoint = dict(common, **own)
+    unknown = [name for name in endpoint if name not in OPTIONS]
     if unknown:
         raise CommandExecutionError("there is no option %s, only: %s" % (unknown[0], ", ".join(OPTIONS)))
-    url = found.get("url")
+    url = endpoint.get("url")
     host = url.partition("://")[2].partition("/")[0] if isinstance(url, str) else ""
     if not host or "@" in host or not url.startswith(("http://", "https://")) or not _sound(url):
         raise CommandExecutionError("`url` is no URL of http or https without user and password")
     headers = dict(common.get("headers") or {}, **(own.get("headers") or {}))
     headers.setdefault("Accept", "application/json")
-    if found.get("token"):
-        headers["Authorization"] = "Bearer %s" % found["token"]
+    if endpoint.get("token"):
+        headers["Authorization"] = "Bearer %s" % endpoint["token"]
     headers = {str(name): str(value) for name, value in headers.items()}
     for name, value in headers.items():
         if not _sound(name + value):
             raise CommandExecutionError("the header %r has a character that is for none" % name)
     try:
-        timeout = float(found.get("timeout") or TIMEOUT)
+        timeout = float(endpoint.get("timeout") or TIMEOUT)
     except (TypeError, ValueError):
         raise CommandExecutionError("`timeout` is a number of seconds")
-    found.pop("token", None)
-    return dict(found, url=url.rstrip("/"), headers=headers, timeout=timeout)
+    endpoint.pop("token", None)
+    return dict(endpoint, url=url.rstrip("/"), headers=headers, timeout=timeout)
 
 
 def _sound(text):

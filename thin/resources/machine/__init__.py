@@ -61,7 +61,7 @@ def init(opts):
     Parse the declaration. Raises CommandExecutionError if it is invalid
     """
     wanted = Wanted(opts, "machine", ("chroots", "stopped"))
-    chroots = wanted.said.get("chroots") or {}
+    chroots = wanted.options.get("chroots") or {}
     if not isinstance(chroots, dict) or not all(
         isinstance(path, str) and path.startswith("/") for path in chroots.values()
     ):
@@ -90,16 +90,16 @@ def grains():
     Return the grains that can be read without entering it; ``machine`` has its name, kind (``nspawn``, ``chroot`` …)
     and root
     """
-    found = _current()
-    if found["kind"] == "chroot":
+    machine = _current()
+    if machine["kind"] == "chroot":
         ret = dict(_virtual_of_chroot(), **outside.named(__grains__.get("nodename", "")))
     else:
-        names = zip(("virtual", "virtual_subtype"), virtual.systemd_detect_virt(found["service"]))
-        ret = dict(outside.named(_nodename(found)), **{name: value for name, value in names if value})
-    if found["files"]:
-        ret.update(outside.grains(outside.reader(found["files"]), __grains__))
+        names = zip(("virtual", "virtual_subtype"), virtual.systemd_detect_virt(machine["service"]))
+        ret = dict(outside.named(_nodename(machine)), **{name: value for name, value in names if value})
+    if machine["files"]:
+        ret.update(outside.grains(outside.reader(machine["files"]), __grains__))
     ret["id"] = __resource__["id"]
-    ret["machine"] = {key: found[key] for key in ("name", "kind", "root")}
+    ret["machine"] = {key: machine[key] for key in ("name", "kind", "root")}
     return ret
 
 
@@ -115,10 +115,10 @@ def ping():
     """
     Whether the machine runs, or the chroot exists
     """
-    found = _current()
-    if found["kind"] == "chroot":
-        return os.path.isdir(found["root"])
-    return found["name"] in _shown([found["name"]])
+    machine = _current()
+    if machine["kind"] == "chroot":
+        return os.path.isdir(machine["root"])
+    return machine["name"] in _shown([machine["name"]])
 
 
 def shutdown(opts):
@@ -134,20 +134,20 @@ def enter():
 
     The command exits with status 97 and a line on stderr if it cannot be entered.
     """
-    found = _current()
-    if found["kind"] == "chroot":
-        if set(found["root"]) & set("'\\!") or not found["root"].isprintable() or "  " in found["root"]:
-            raise CommandExecutionError("no command can be made of the path %r" % found["root"])
-        return ["sh", "-c", _INTO_CHROOT, "pushsalt", found["root"], _WITH_MOUNTS]
-    return ["sh", "-c", _INTO_MACHINE, "pushsalt", found["name"]]
+    machine = _current()
+    if machine["kind"] == "chroot":
+        if set(machine["root"]) & set("'\\!") or not machine["root"].isprintable() or "  " in machine["root"]:
+            raise CommandExecutionError("no command can be made of the path %r" % machine["root"])
+        return ["sh", "-c", _INTO_CHROOT, "pushsalt", machine["root"], _WITH_MOUNTS]
+    return ["sh", "-c", _INTO_MACHINE, "pushsalt", machine["name"]]
 
 
 def _current():
     machines = __context__[_CONTEXT]["there"]
-    found = (_look() if machines is None else machines).get(__resource__["id"])
-    if found is None:
+    machine = (_look() if machines is None else machines).get(__resource__["id"])
+    if machine is None:
         raise CommandExecutionError("there is no machine %s" % __resource__["id"])
-    return found
+    return machine
 
 
 def _look():
@@ -158,29 +158,29 @@ def _look():
     names = _listed(partly=not wanted.looks)
     running = _shown([name for name in names if wanted.looks or name in wanted.declared])
     names = set(running)
-    if wanted.looks and wanted.said.get("stopped"):
+    if wanted.looks and wanted.options.get("stopped"):
         names.update(_images())
-    there = {wanted.id(name): _machine(name, running.get(name)) for name in wanted.of(names)}
+    present = {wanted.id(name): _machine(name, running.get(name)) for name in wanted.of(names)}
     for name, path in state["chroots"].items():
         id = wanted.id(_checked(str(name)))
-        if id in there:
+        if id in present:
             log.getLogger(__name__).warning("the chroot %s has the id of a machine, which is left out: %s", path, id)
-        there[id] = {"name": str(name), "kind": "chroot", "root": path, "files": path}
-    state["there"] = there
-    return there
+        present[id] = {"name": str(name), "kind": "chroot", "root": path, "files": path}
+    state["there"] = present
+    return present
 
 
 def _machine(name, shown):
     folder = os.path.join(IMAGES, name)
-    found = {"name": name, "kind": "nspawn", "root": folder, "files": folder if os.path.isdir(folder) else ""}
-    found["service"] = "systemd-nspawn"
+    result = {"name": name, "kind": "nspawn", "root": folder, "files": folder if os.path.isdir(folder) else ""}
+    result["service"] = "systemd-nspawn"
     if shown:
-        found["service"] = shown.get("Service") or found["service"]
-        found["kind"] = found["service"].replace("systemd-", "")
-        found["leader"] = shown["Leader"]
-        found["root"] = shown.get("RootDirectory") or folder
-        found["files"] = "/proc/%s/root" % shown["Leader"]
-    return found
+        result["service"] = shown.get("Service") or result["service"]
+        result["kind"] = result["service"].replace("systemd-", "")
+        result["leader"] = shown["Leader"]
+        result["root"] = shown.get("RootDirectory") or folder
+        result["files"] = "/proc/%s/root" % shown["Leader"]
+    return result
 
 
 def _listed(partly=False):
@@ -192,14 +192,14 @@ def _listed(partly=False):
 
 def _shown(names):
     """name -> properties of the running ones, from a single call of machinectl."""
-    found, left = {}, list(names)
+    result, left = {}, list(names)
     while left:
         blocks = _machinectl("show", *left, partly=True).split("\n\n")
         for one in (dict(line.split("=", 1) for line in block.splitlines() if "=" in line) for block in blocks):
             if one.get("Leader", "0") != "0" and one.get("Class") == "container":
-                found[one["Name"]] = one
-        left = [name for name in left if name not in found][1:]  # it stops at the first machine that has ended
-    return found
+                result[one["Name"]] = one
+        left = [name for name in left if name not in result][1:]  # it stops at the first machine that has ended
+    return result
 
 
 def _images():
@@ -219,20 +219,20 @@ def _machinectl(*words, partly=False):
         return ""
     done = process.run([program, "--no-pager"] + list(words), env=dict(os.environ, LC_ALL="C"), timeout=30)
     if done.retcode and not partly and os.path.isdir(BOOTED):
-        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
-        raise CommandExecutionError("machinectl %s failed: %s" % (words[0], said or "status %s" % done.retcode))
+        output = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
+        raise CommandExecutionError("machinectl %s failed: %s" % (words[0], output or "status %s" % done.retcode))
     return done.stdout.decode("utf-8", "replace")
 
 
-def _nodename(found):
+def _nodename(machine):
     """The node name of a machine: its name, or that of its own hostname file if a system is booted in it."""
-    own = outside.read(found["files"], "/etc/hostname").split() if found["files"] else []
+    own = outside.read(machine["files"], "/etc/hostname").split() if machine["files"] else []
     try:
-        with open("/proc/%s/comm" % found["leader"], encoding="utf-8") as stream:
+        with open("/proc/%s/comm" % machine["leader"], encoding="utf-8") as stream:
             booted = stream.read().strip() in ("systemd", "init")
     except (OSError, KeyError):
         booted = True
-    return own[0] if own and booted and not own[0].startswith("#") else found["name"]
+    return own[0] if own and booted and not own[0].startswith("#") else machine["name"]
 
 
 def _virtual_of_chroot():

@@ -59,10 +59,10 @@ def sources(given):
     """The paths of a list or comma-separated string, with wildcards expanded."""
     import glob
 
-    found = []
+    sources = []
     for path in several(given):
-        found += sorted(glob.glob(path)) if glob.has_magic(path) else [path]
-    return found
+        sources += sorted(glob.glob(path)) if glob.has_magic(path) else [path]
+    return sources
 
 
 def members(name, path, archive_format, run_all, options=None):
@@ -87,11 +87,11 @@ def members(name, path, archive_format, run_all, options=None):
     raise CommandExecutionError("Unsupported archive format '%s'" % archive_format)
 
 
-def _with_directories(found):
+def _with_directories(names):
     """The members of a zip file, and the directories that have no entry of their own, as in archives from Windows."""
-    named = {member.name.rstrip("/") for member in found if member.kind == "dir"}
-    out = list(found)
-    for member in found:
+    named = {member.name.rstrip("/") for member in names if member.kind == "dir"}
+    out = list(names)
+    for member in names:
         above = member.name.rpartition("/")[0] if member.kind == "file" else ""
         if above and above not in named:
             named.add(above)
@@ -106,21 +106,21 @@ def _rar_members(path, run_all):
     if not tool:
         raise CommandExecutionError("rar command not available, is it installed?")
     output = run_all([os.path.basename(tool), "lt", path], python_shell=False)["stdout"]
-    found = []
+    rar_members = []
     for block in re.split(r"\n\s*(?=Name:)", output):
-        said = dict(re.findall(r"^\s*(\w+):\s*([^\n]+?)\s*$", block, re.MULTILINE))
-        if "Name" in said and "Type" in said:
-            found.append(_rar_member(said))
-    if not found:
+        fields = dict(re.findall(r"^\s*(\w+):\s*([^\n]+?)\s*$", block, re.MULTILINE))
+        if "Name" in fields and "Type" in fields:
+            rar_members.append(_rar_member(fields))
+    if not rar_members:
         raise CommandExecutionError("Failed to list %s, is it a rar file?" % path, info={"error": output})
-    return found
+    return rar_members
 
 
-def _rar_member(said):
-    kind = "dir" if said["Type"] == "Directory" else "file"
-    if "link" in said["Type"].lower() and "hard" not in said["Type"].lower():
+def _rar_member(fields):
+    kind = "dir" if fields["Type"] == "Directory" else "file"
+    if "link" in fields["Type"].lower() and "hard" not in fields["Type"].lower():
         kind = "link"
-    return tarmembers.Member(said["Name"], kind, said.get("Target", ""), _mode(said.get("Attributes", "")))
+    return tarmembers.Member(fields["Name"], kind, fields.get("Target", ""), _mode(fields.get("Attributes", "")))
 
 
 def _mode(text):
@@ -191,10 +191,10 @@ class Packed(object):
         try:
             if process.which(self.command[0]):
                 command = [str(word) for word in self.command] + [self.path]
-                found = process.output(command, dict(os.environ, LC_ALL="C"))
+                output = process.output(command, dict(os.environ, LC_ALL="C"))
             else:
-                found = self._by_python(self._decompressor())
-            for piece in found:
+                output = self._by_python(self._decompressor())
+            for piece in output:
                 yield piece
         except (OSError, ValueError, EOFError) as exc:
             error = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)

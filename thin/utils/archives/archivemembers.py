@@ -26,10 +26,10 @@ class Harmful(CommandExecutionError):
     """An archive has members that are not allowed. The text names the members and the arguments that allow them."""
 
 
-def refusal(name, found, allow_devices=False, allow_setid=False, allow_outside=False):
-    """The error text for the archive ``name`` with the members ``found``, or "" if all are allowed."""
+def refusal(name, members, allow_devices=False, allow_setid=False, allow_outside=False):
+    """The error text for the archive ``name`` with the members ``members``, or "" if all are allowed."""
     allowed = dict(zip(ARGUMENTS, (allow_devices, allow_setid, allow_outside)))
-    return sentence(name, [fault for fault in faults(found) if not allowed[fault[2]]])
+    return sentence(name, [fault for fault in faults(members) if not allowed[fault[2]]])
 
 
 def sentence(name, wrong):
@@ -52,16 +52,16 @@ def shown(name):
     return name if name and name.isprintable() else repr(name)
 
 
-def faults(found):
+def faults(each):
     """``[(member's name, fault, the argument that allows it)]``, in the order of the archive."""
     look, wrong = Look(), []
-    for member in found:
+    for member in each:
         look.note(member)
-    for member in found:
+    for member in each:
         why = look.leaving(member)
         if why:
             wrong.append((member.name, why, "allow_outside"))
-    for member in found:
+    for member in each:
         wrong += by_itself(member)
     return wrong
 
@@ -95,9 +95,9 @@ def placed(member, strip=0):
     return "".join(path.split("/", strip)[strip:]) if strip else path
 
 
-def folders(found, strip=0):
+def folders(members, strip=0):
     """The paths of the directories that the archive lists as members."""
-    ways = [parts(member.name) for member in found if member.kind == "dir"]
+    ways = [parts(member.name) for member in members if member.kind == "dir"]
     return {"/".join(way[strip:]) for way in ways if len(way) > strip or not strip}
 
 

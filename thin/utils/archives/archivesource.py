@@ -111,14 +111,14 @@ class Source(object):
         return {name: getattr(self, name) for name in ("signed_by_any", "signed_by_all", "keyring", "gnupghome")}
 
     def _choose_format(self):
-        said = self.archive_format or self.salt["archive.guess_format"](str(self.match).partition("?")[0].rstrip("/"))
-        if said is None:
+        form = self.archive_format or self.salt["archive.guess_format"](str(self.match).partition("?")[0].rstrip("/"))
+        if form is None:
             words = (
                 "Could not guess archive_format from the value of the 'source' argument. Please set this "
                 "archive_format to one of the following: %s"
             )
             raise Done(False, words % ", ".join(FORMATS))
-        self.archive_format = str(said).lower()
+        self.archive_format = str(form).lower()
         if self.archive_format not in FORMATS:
             words = (
                 "Invalid archive_format '%s'. Either set it to a supported value (%s) or remove this argument and the "
@@ -221,5 +221,5 @@ def _absolute(path):
 def _stripped(options):
     import re
 
-    found = re.search(r"--strip(?:-components)?(?:\s+|=)[\"']?(\d+)", options)
-    return int(found.group(1)) if found else None
+    match = re.search(r"--strip(?:-components)?(?:\s+|=)[\"']?(\d+)", options)
+    return int(match.group(1)) if match else None

@@ -43,11 +43,11 @@ def passing(pieces):
     The bytes after the end of the archive are yielded, too. Raises NotTar if it is no tar archive.
     """
     source = _Coming(pieces)
-    for found in _walk(source):
-        if isinstance(found, Member):
-            yield found, source.passed()
+    for member in _walk(source):
+        if isinstance(member, Member):
+            yield member, source.passed()
         else:
-            yield None, found
+            yield None, member
     rest = source.passed()
     if rest:
         yield None, rest
@@ -174,7 +174,7 @@ def _walk(source):
             else:
                 own["path" if kind == b"L" else "linkpath"] = _text(data)
             continue
-        said = dict(common, **own)
+        fields = dict(common, **own)
         own = {}
         if kind == b"S":
             more = block[482:483]
@@ -183,10 +183,10 @@ def _walk(source):
                 if headers > HEADER:
                     raise NotTar("a header is too large")
                 more = source.read(BLOCK)[504:505]
-        name = said.get("GNU.sparse.name") or said.get("path") or _name(block)
-        target = said.get("linkpath") or _text(block[157:257])
+        name = fields.get("GNU.sparse.name") or fields.get("path") or _name(block)
+        target = fields.get("linkpath") or _text(block[157:257])
         word = "dir" if kind in (b"0", b"\0") and name.endswith("/") else _KINDS.get(kind, "file")
-        mode, length, headers = _number(block[100:108]) & 0o7777, int(said.get("size", size)), 0
+        mode, length, headers = _number(block[100:108]) & 0o7777, int(fields.get("size", size)), 0
         if length < 0:
             raise NotTar("a size is negative")
         yield Member(name.rstrip("/") or name[:1], word, target, mode, _SPECIAL.get(kind, ""))
@@ -197,11 +197,11 @@ def _walk(source):
 
 def _sound(block):
     try:
-        said = _number(block[148:156])
+        checksum = _number(block[148:156])
     except ValueError:
         return False
     rest = block[:148] + b" " * 8 + block[156:]
-    return said in (sum(rest), sum(byte - 256 if byte > 127 else byte for byte in rest))
+    return checksum in (sum(rest), sum(byte - 256 if byte > 127 else byte for byte in rest))
 
 
 def _number(field):
@@ -222,7 +222,7 @@ def _name(block):
 
 def _records(data):
     """``(key, value)`` pairs of a pax header."""
-    found = {}
+    records = {}
     while data:
         length = data.split(b" ", 1)[0]
         if not length.isdigit() or not int(length):
@@ -230,5 +230,5 @@ def _records(data):
         record = data[len(length) + 1 : int(length) - 1]
         data = data[int(length) :]
         key, _, value = record.decode("utf-8", "surrogateescape").partition("=")
-        found[key] = value
-    return found
+        records[key] = value
+    return records

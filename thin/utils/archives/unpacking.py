@@ -44,15 +44,15 @@ class Held(object):
         arguments of ``archivemembers.refusal``."""
         wrong, names = [], {}
         inherited = os.fstat(self.base).st_mode & stat.S_ISGID
-        for path, found in self._all(self.tree, "", DEPTH):
-            kind = stat.S_IFMT(found.st_mode)
+        for path, status in self._all(self.tree, "", DEPTH):
+            kind = stat.S_IFMT(status.st_mode)
             if kind == stat.S_IFDIR:
-                bits = archivemembers.special_bits(found.st_mode & ~inherited)
+                bits = archivemembers.special_bits(status.st_mode & ~inherited)
             else:
-                if found.st_nlink > 1:
-                    same = names.setdefault(found.st_ino, [found.st_nlink, path])
+                if status.st_nlink > 1:
+                    same = names.setdefault(status.st_ino, [status.st_nlink, path])
                     same[0] -= 1
-                bits = archivemembers.special_bits(found.st_mode) if kind == stat.S_IFREG else ""
+                bits = archivemembers.special_bits(status.st_mode) if kind == stat.S_IFREG else ""
             if kind in archivemembers.SPECIAL:
                 wrong.append((path, "is %s" % archivemembers.SPECIAL[kind], "allow_devices"))
             elif bits:
@@ -66,13 +66,13 @@ class Held(object):
         """Yield (path, stat) of everything in an open folder."""
         for name in sorted(os.listdir(descriptor)):
             inner = path + "/" + name if path else name
-            found = os.lstat(name, dir_fd=descriptor)
-            yield inner, found
-            if not stat.S_ISDIR(found.st_mode):
+            status = os.lstat(name, dir_fd=descriptor)
+            yield inner, status
+            if not stat.S_ISDIR(status.st_mode):
                 continue
             if not depth:
                 raise OSError(errno.ENAMETOOLONG, "The archive has more than %d levels of directories" % DEPTH, inner)
-            self.folders[inner] = found
+            self.folders[inner] = status
             if os.geteuid():  # not root: we need access, whatever mode the archive set
                 os.chmod(name, 0o700, dir_fd=descriptor)
             below = os.open(name, LISTED, dir_fd=descriptor)
@@ -120,8 +120,8 @@ class Stage(Held):
             self._sweep()
             os.mkdir(self._own, 0o700, dir_fd=self.base)
             self.outer = os.open(self._own, LISTED, dir_fd=self.base)
-            found = os.fstat(self.outer)
-            if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            status = os.fstat(self.outer)
+            if status.st_uid != os.geteuid() or status.st_mode & 0o077:
                 raise safepath.Refused("'%s' was exchanged by another user while it was extracted to" % self.path)
             _locked(self.outer)
             os.mkdir(self.name, dir_fd=self.outer)
@@ -165,8 +165,8 @@ class Stage(Held):
                     descriptor = os.open(name, LISTED, dir_fd=self.base)
                 except OSError:
                     continue
-                found = os.fstat(descriptor)
-                if found.st_uid == os.geteuid() and not found.st_mode & 0o077 and _locked(descriptor):
+                status = os.fstat(descriptor)
+                if status.st_uid == os.geteuid() and not status.st_mode & 0o077 and _locked(descriptor):
                     _clear(descriptor)
                     try:
                         os.rmdir(name, dir_fd=self.base)
@@ -244,12 +244,12 @@ class _Placing(object):
         """Move the content of the open folder ``source`` into ``dest``; ``path`` is their path within the archive."""
         for name in sorted(os.listdir(source)):
             inner = path + "/" + name if path else name
-            found = os.lstat(name, dir_fd=source)
+            status = os.lstat(name, dir_fd=source)
             try:
-                if stat.S_ISDIR(found.st_mode):
+                if stat.S_ISDIR(status.st_mode):
                     self._subfolder(inner, name, source, dest)
                 else:
-                    _move(name, source, dest, found)
+                    _move(name, source, dest, status)
             except safepath.Refused:
                 raise
             except OSError as exc:
@@ -300,7 +300,7 @@ class _Placing(object):
             os.utime(descriptor, ns=(wanted.st_atime_ns, wanted.st_mtime_ns))
 
 
-def _move(name, source, dest, found):
+def _move(name, source, dest, status):
     """Rename a file, link or device from the temporary folder over an existing one in ``dest``, as tar would replace
     it.
     """
@@ -312,22 +312,22 @@ def _move(name, source, dest, found):
     except OSError as exc:
         if exc.errno != errno.EXDEV:
             raise
-        _carry(name, source, dest, found)
+        _carry(name, source, dest, status)
 
 
-def _carry(name, source, dest, found):
+def _carry(name, source, dest, status):
     """As ``_move``, if ``dest`` is on another file system: copy, then rename."""
     new = ".pushsalt-" + os.urandom(12).hex()
     try:
-        if stat.S_ISREG(found.st_mode):
-            _copied(name, source, new, dest, found)
+        if stat.S_ISREG(status.st_mode):
+            _copied(name, source, new, dest, status)
         else:
-            if stat.S_ISLNK(found.st_mode):
+            if stat.S_ISLNK(status.st_mode):
                 os.symlink(os.readlink(name, dir_fd=source), new, dir_fd=dest)
             else:
-                os.mknod(new, found.st_mode, found.st_rdev, dir_fd=dest)
-            os.chown(new, found.st_uid, found.st_gid, dir_fd=dest, follow_symlinks=False)
-            os.utime(new, ns=(found.st_atime_ns, found.st_mtime_ns), dir_fd=dest, follow_symlinks=False)
+                os.mknod(new, status.st_mode, status.st_rdev, dir_fd=dest)
+            os.chown(new, status.st_uid, status.st_gid, dir_fd=dest, follow_symlinks=False)
+            os.utime(new, ns=(status.st_atime_ns, status.st_mtime_ns), dir_fd=dest, follow_symlinks=False)
         try:
             os.rename(new, name, src_dir_fd=dest, dst_dir_fd=dest)
         except (IsADirectoryError, FileExistsError):
@@ -341,7 +341,7 @@ def _carry(name, source, dest, found):
         raise
 
 
-def _copied(name, source, new, dest, found):
+def _copied(name, source, new, dest, status):
     content = os.open(name, os.O_RDONLY | NOFOLLOW, dir_fd=source)
     try:
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NOFOLLOW, 0o600, dir_fd=dest)
@@ -350,10 +350,10 @@ def _copied(name, source, new, dest, found):
                 while piece:
                     piece = piece[os.write(descriptor, piece) :]
             now = os.fstat(descriptor)
-            if (now.st_uid, now.st_gid) != (found.st_uid, found.st_gid):
-                os.fchown(descriptor, found.st_uid, found.st_gid)
-            os.fchmod(descriptor, stat.S_IMODE(found.st_mode))
-            os.utime(descriptor, ns=(found.st_atime_ns, found.st_mtime_ns))
+            if (now.st_uid, now.st_gid) != (status.st_uid, status.st_gid):
+                os.fchown(descriptor, status.st_uid, status.st_gid)
+            os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
+            os.utime(descriptor, ns=(status.st_atime_ns, status.st_mtime_ns))
         finally:
             os.close(descriptor)
     finally:

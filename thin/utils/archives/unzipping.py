@@ -49,17 +49,17 @@ class Anywhere(object):
         return safepath.at(path)
 
 
-def all_of(stream, found, password, extract_perms, where):
+def all_of(stream, members, password, extract_perms, where):
     """Write all members. Raises ZipError, OSError."""
     umask = os.umask(0)
     os.umask(umask)
-    for member in found:
+    for member in members:
         with where.place(member.name) as place:
             _write(stream, member, place, password)
             if extract_perms and member.kind == "file":
                 _chmod(place, member, 0o666 & ~umask)
     if extract_perms:
-        for member in reversed(found):  # children before their parents
+        for member in reversed(members):  # children before their parents
             if member.kind == "dir":
                 with where.place(member.name) as place:
                     _chmod(place, member, 0o777 & ~umask)

@@ -62,13 +62,13 @@ def members(stream):
         raise ZipError("Bad offset for central directory")
     stream.seek(offset + before)
     directory = stream.read(size)
-    found, at = [], 0
+    members, at = [], 0
     for _ in range(count):
         if directory[at : at + 4] != _ENTRY:
             raise ZipError("Bad magic number for central directory")
         member, at = _entry(directory, at, before)
-        found.append(member)
-    return found
+        members.append(member)
+    return members
 
 
 def _entry(data, at, before):

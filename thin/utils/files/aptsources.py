@@ -250,11 +250,11 @@ class AptSources(object):
             return
         if path.endswith(".sources"):
             parts = [part for part in re.split(r"\n(?:[ \t]*\n)+", text) if part.strip()]
-            found = [Stanza(part.strip("\n"), path) for part in parts]
+            result = [Stanza(part.strip("\n"), path) for part in parts]
         else:
-            found = [_line(line, path) for line in text.splitlines()]
-        self._were[path] = [entry.shown() for entry in found]
-        self.entries += found
+            result = [_line(line, path) for line in text.splitlines()]
+        self._were[path] = [entry.shown() for entry in result]
+        self.entries += result
 
     def save(self):
         """Write the files whose entries have changed. A file without entries becomes empty."""

@@ -58,8 +58,8 @@ def write(path, pieces, uid=None, gid=None, mode=None, keep_inode=False, like=No
 def write_at(place, pieces, uid=None, gid=None, mode=None, keep_inode=False, like=None):
     """As ``write``, for a ``safepath.Place``."""
     if like is not None:
-        found = os.fstat(like)
-        uid, gid, mode = found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
+        status = os.fstat(like)
+        uid, gid, mode = status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)
     old = place.look()
     if old is not None and not stat.S_ISREG(old.st_mode):
         old = None

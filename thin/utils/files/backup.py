@@ -39,16 +39,16 @@ def copy(path, cachedir):
 def listed(path, cachedir, limit=None):
     """``{number: {"Backup Time", "Size", "Location"}}`` of a file's copies; 0 is the newest."""
     folder = os.path.join(root(cachedir), os.path.dirname(path)[1:])
-    base, found = os.path.basename(path), []
+    base, result = os.path.basename(path), []
     for name in os.listdir(folder) if os.path.isdir(folder) else ():
         match = SUFFIX.search(name)
         if match and name[: match.start()] == base:
             stamp = re.sub(r"_(\d{6})_(\d{4})$", r"_\2.\1", match.group(1))
             whole, _, fraction = stamp.partition(".")
             when = time.strptime(whole, STAMP)
-            found.append((time.mktime(when), fraction, when, os.path.join(folder, name)))
+            result.append((time.mktime(when), fraction, when, os.path.join(folder, name)))
     copies = {}
-    for number, (_, fraction, when, location) in enumerate(sorted(found, reverse=True)[:limit]):
+    for number, (_, fraction, when, location) in enumerate(sorted(result, reverse=True)[:limit]):
         copies[number] = {
             "Backup Time": time.strftime("%a %b %d %Y %H:%M:%S.", when) + fraction,
             "Size": os.stat(location).st_size,

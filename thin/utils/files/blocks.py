@@ -36,20 +36,20 @@ def replace(
     newline = _newline(old)
     if append_newline is None:
         append_newline = not content.endswith("\n")
-    new, inside, found = [], False, False
+    new, inside, result = [], False, False
     for line in old:
         if marker_start in line:
             inside = True
         elif inside:
             at = line.find(marker_end)
             if at >= 0:
-                inside, found = False, True
+                inside, result = False, True
                 new += _body(content, line[at:], newline, append_newline)
             continue
         new.append(line)
     if inside:
         raise CommandExecutionError("Unterminated marked block. End of file reached before marker_end.")
-    if found:
+    if result:
         return "".join(new)
     block = [marker_start + newline] + _body(content, marker_end, newline, append_newline)
     if prepend:

@@ -59,9 +59,9 @@ class LocalFile(object):
     def fetched(self):
         """The path of the file. Raises Failed if its bytes do not have the digest."""
         if self._words:
-            found = hashes.file_hash(self.path, self.hash_type)
-            if found != self._hsum:
-                raise Failed(self._words % (self.hash_type, self._hsum, found))
+            digest = hashes.file_hash(self.path, self.hash_type)
+            if digest != self._hsum:
+                raise Failed(self._words % (self.hash_type, self._hsum, digest))
             self._words = None
         return self.path
 

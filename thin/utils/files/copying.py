@@ -58,32 +58,32 @@ def _copy(src, dst, times=False):
         made.append((target, os.fstat(folder.fd)))
         for name in folder.others:
             source, path = folder.place(name), os.path.join(target, name)
-            found = source.look()
-            if found is None:
+            status = source.look()
+            if status is None:
                 continue  # removed meanwhile
-            if stat.S_ISLNK(found.st_mode):
+            if stat.S_ISLNK(status.st_mode):
                 walk.remove(path)
                 safepath.symlink(source.readlink(), path)
             else:
                 _copy_file(source, path, times)
-    for target, found in reversed(made):
-        _dress(target, found, times)
+    for target, status in reversed(made):
+        _dress(target, status, times)
 
 
 def _copy_file(source, dst, times):
     if not stat.S_ISREG(source.lstat().st_mode):
         raise OSError("'%s' is a special file" % source.path)
     with os.fdopen(source.open_to_read(), "rb") as stream:
-        found = os.fstat(stream.fileno())
+        status = os.fstat(stream.fileno())
         atomic.write(safepath.real(dst), iter(lambda: stream.read(atomic.PIECE), b""), like=stream.fileno())
     if times:
-        safepath.utime(dst, ns=(found.st_atime_ns, found.st_mtime_ns))
+        safepath.utime(dst, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def _dress(path, found, times):
-    """Give a folder the owner and mode of the stat result ``found``."""
+def _dress(path, status, times):
+    """Give a folder the owner and mode of the stat result ``status``."""
     with safepath.at(path, follow=True) as place, place.pin() as pinned:
-        pinned.chown(found.st_uid, found.st_gid)
-        pinned.chmod(stat.S_IMODE(found.st_mode))
+        pinned.chown(status.st_uid, status.st_gid)
+        pinned.chmod(stat.S_IMODE(status.st_mode))
     if times:
-        safepath.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+        safepath.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))

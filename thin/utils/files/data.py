@@ -115,13 +115,13 @@ def merged(old, new):
 
 def difference(old, new):
     """``{key: {"old", "new"}}`` of the differences, nested for dicts, in the shape of Salt's recursive diff."""
-    found = {}
+    differences = {}
     for key in list(old) + [key for key in new if key not in old]:
         before, after = old.get(key, "<_null_>"), new.get(key, "<_null_>")
         if isinstance(before, dict) and isinstance(after, dict):
             inner = difference(before, after)
             if inner:
-                found[key] = inner
+                differences[key] = inner
         elif before != after:
-            found[key] = {"old": before, "new": after}
-    return found
+            differences[key] = {"old": before, "new": after}
+    return differences

@@ -66,7 +66,7 @@ def make(name, ret, user, group, mode, makedirs, test):
 
 def drifts(name, tree, aspects, user, group, dir_mode, file_mode, follow_symlinks, children_only):
     """``{path: what differs}``: content before its directory, ``name`` at the end, as in Salt."""
-    found = {}
+    drifts = {}
     inner_user = user if "user" in aspects else None
     inner_group = group if "group" in aspects else None
     inner_dir, inner_file = (dir_mode, file_mode) if "mode" in aspects else (None, None)
@@ -74,29 +74,29 @@ def drifts(name, tree, aspects, user, group, dir_mode, file_mode, follow_symlink
         for root, dirs, files in tree:
             if "ignore_files" not in aspects:
                 for entry in files:
-                    _note(found, os.path.join(root, entry), inner_user, inner_group, inner_file, follow_symlinks)
+                    _note(drifts, os.path.join(root, entry), inner_user, inner_group, inner_file, follow_symlinks)
             if "ignore_dirs" not in aspects:
                 for entry in dirs:
-                    _note(found, os.path.join(root, entry), inner_user, inner_group, inner_dir, follow_symlinks)
+                    _note(drifts, os.path.join(root, entry), inner_user, inner_group, inner_dir, follow_symlinks)
     if not children_only:
-        _note(found, name, user, group, dir_mode, follow_symlinks)
-    return found
+        _note(drifts, name, user, group, dir_mode, follow_symlinks)
+    return drifts
 
 
-def _note(found, path, user, group, mode, follow_symlinks):
+def _note(drifts, path, user, group, mode, follow_symlinks):
     st = owner.look(path, follow_symlinks)
     if st is None:
         return  # removed meanwhile
     change = owner.drift(st, user, group, None if stat.S_ISLNK(st.st_mode) else mode)
     if change:
-        found[path] = change
+        drifts[path] = change
 
 
-def predicted(name, ret, found, removed):
+def predicted(name, ret, drifts, removed):
     """The return of a dry run. Raises ``safepath.Refused`` if a change would be refused."""
-    if found or removed:
+    if drifts or removed:
         safepath.check(os.path.join(name, "any"))
-    ret["changes"].update(found)
+    ret["changes"].update(drifts)
     ret["changes"].update((path, REMOVED) for path in removed)
     lines = [
         "%s: %s - %s\n" % (path, key, value)
@@ -112,16 +112,16 @@ def predicted(name, ret, found, removed):
     return ret
 
 
-def converge(name, ret, found, removed, silent, children_only, follow_symlinks):
+def converge(name, ret, drifts, removed, silent, children_only, follow_symlinks):
     """Change what differs, remove the paths ``removed``, and fill the return."""
     words = []
-    ret["changes"].update(found)
+    ret["changes"].update(drifts)
     ret["changes"].update((path, REMOVED) for path in removed)
     with safepath.Near() as near:
-        for path in [name] + [path for path in found if path != name]:
-            if path in found:
+        for path in [name] + [path for path in drifts if path != name]:
+            if path in drifts:
                 try:
-                    done, failed = owner.enforce(path, found[path], follow_symlinks, near=near)
+                    done, failed = owner.enforce(path, drifts[path], follow_symlinks, near=near)
                 except OSError as exc:  # the others are changed, even if a file was exchanged meanwhile
                     done, failed = {}, [exc.strerror]
                 words += ["%s: %s" % (path, word) if path != name else word for word in failed]

@@ -307,8 +307,8 @@ def spaced(text):
             return line.split()
         if "'\\\"" in line:
             return re.findall(r"[^ \t\r\n]+", line)
-        found = re.findall(r'"[^"]*"|[^" \t\r\n][^ \t\r\n]*|"', line)  # spaces within quotes belong to the word
-        return line.split() if '"' in found else found
+        matches = re.findall(r'"[^"]*"|[^" \t\r\n][^ \t\r\n]*|"', line)  # spaces within quotes belong to the word
+        return line.split() if '"' in matches else matches
 
     gap = r"(?:[\s]+)?"
     lines = (gap + gap.join(re.escape(word) for word in words(line)) + gap for line in text.splitlines())
@@ -336,12 +336,14 @@ def lacking(path, texts, ignore_whitespace=True):
         def look(data):
             return (b"%d " % at for at, text in enumerate(texts) if has(data, text, ignore_whitespace))
 
-        found = set(map(int, b"".join(large.pieces(path, look)).split()))
+        numbers = set(map(int, b"".join(large.pieces(path, look)).split()))
     else:  # small, or a Python that cannot map files
-        found, again = set(), max([AGAIN] + [2 * len(_encoded(text)) for text in texts])
+        numbers, again = set(), max([AGAIN] + [2 * len(_encoded(text)) for text in texts])
         for window in _windows(path, again):
-            found |= {at for at, text in enumerate(texts) if at not in found and has(window, text, ignore_whitespace)}
-    return [text for at, text in enumerate(texts) if at not in found]
+            numbers |= {
+                at for at, text in enumerate(texts) if at not in numbers and has(window, text, ignore_whitespace)
+            }
+    return [text for at, text in enumerate(texts) if at not in numbers]
 
 
 def _windows(path, again):

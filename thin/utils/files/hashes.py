@@ -131,7 +131,7 @@ def extract(lines, hash_type="sha256", file_name="", source="", source_hash_name
             parsed = urlparse(str(name)) if name is source else None
             tail = os.path.basename((parsed.path or parsed.netloc) if parsed else str(name))
             names.append((tail, " \t\r\n\x0b\x0c\\/*", str(name)))
-    found, first = {}, None
+    result, first = {}, None
     for line in lines:
         line = (line.decode("utf-8", "replace") if isinstance(line, bytes) else line).strip()
         match = pattern.search(line)
@@ -143,5 +143,5 @@ def extract(lines, hash_type="sha256", file_name="", source="", source_hash_name
             at_end = line.endswith(tail) and len(line) > len(tail) and line[-len(tail) - 1] in before
             at_start = not line.endswith(tail) and re.match(re.escape(head) + r"\s+", line)
             if at_end or at_start:
-                found.setdefault(rank, entry)
-    return found[min(found)] if found else first
+                result.setdefault(rank, entry)
+    return result[min(result)] if result else first

@@ -37,10 +37,10 @@ class Section(dict):
                 last = list(self)[-1]
                 self[last] += "\n" + line
                 continue
-            found = self.option.match(line)
-            if found:
-                indent = found.group(1).replace("\t", "    ")
-                self[found.group(2)] = found.group(4)
+            match = self.option.match(line)
+            if match:
+                indent = match.group(1).replace("\t", "    ")
+                self[match.group(2)] = match.group(4)
             else:
                 self._keep("#unknown", line)
 
@@ -77,8 +77,8 @@ class Section(dict):
     def _insert(self, key, value):
         items = list(self.items())
         for at, (name, line) in enumerate(items):
-            found = self.option.match(line.lstrip("#")) if name.startswith("#comment") else None
-            if found and found.group(2) == key:
+            match = self.option.match(line.lstrip("#")) if name.startswith("#comment") else None
+            if match and match.group(2) == key:
                 items[at] = key, value
                 self.clear()
                 self.update(items)

@@ -110,17 +110,17 @@ class Keeper(object):
         recorded = self._found.get(path)
         if recorded is not None and not (content and recorded["kind"] == "file" and "sha" not in recorded):
             return
-        found = look(path)
-        if content and found["kind"] == "dir" and recorded is None:
-            found = self._keep_below(path, found)
-        if content and found["kind"] == "file":
-            found = dict(found, copy=backup.copy(path, self._cachedir))
-            found["sha"] = hashes.file_hash(found["copy"])
+        status = look(path)
+        if content and status["kind"] == "dir" and recorded is None:
+            status = self._keep_below(path, status)
+        if content and status["kind"] == "file":
+            status = dict(status, copy=backup.copy(path, self._cachedir))
+            status["sha"] = hashes.file_hash(status["copy"])
             if recorded is not None:  # a record without the content exists: owner or mode were changed before
-                found.update((key, recorded[key]) for key in ("mode", "uid", "gid"))
-        self._note(path, found)
+                status.update((key, recorded[key]) for key in ("mode", "uid", "gid"))
+        self._note(path, status)
 
-    def _keep_below(self, path, found):
+    def _keep_below(self, path, record):
         """Keep the content of a folder that will be removed. Returns the folder's own ``before``."""
         from thin.utils.files import safetree
 
@@ -129,14 +129,14 @@ class Keeper(object):
             for name in folder.folders + folder.others:
                 count, size = count + 1, size + folder.place(name).lstat().st_size
             if count > MOST_ENTRIES or size > MOST_BYTES:
-                return dict(found, lost="it had more than %d entries or %d bytes" % (MOST_ENTRIES, MOST_BYTES))
+                return dict(record, lost="it had more than %d entries or %d bytes" % (MOST_ENTRIES, MOST_BYTES))
         if count:
             for folder in safetree.descend(path, follow=False):
                 for name in folder.folders:
                     self._note(os.path.join(folder.path, name), look(os.path.join(folder.path, name)))
                 for name in folder.others:
                     self._keep(os.path.join(folder.path, name), True)
-        return found
+        return record
 
     def _note(self, path, before):
         line = {"path": path, "before": before}
@@ -178,15 +178,15 @@ def look(path, digest=False):
     """What is at a path, in the form of ``before``. ``digest``: with the SHA-256 of a file. Raises OSError."""
     try:
         with safepath.at(path) as place:
-            found = place.look()
-            link = place.readlink() if found is not None and stat.S_ISLNK(found.st_mode) else None
+            status = place.look()
+            link = place.readlink() if status is not None and stat.S_ISLNK(status.st_mode) else None
     except (FileNotFoundError, NotADirectoryError):
-        found = None
-    if found is None:
+        status = None
+    if status is None:
         return dict(ABSENT)
     kinds = ((stat.S_ISREG, "file"), (stat.S_ISDIR, "dir"), (stat.S_ISLNK, "link"))
-    kind = next((kind for test, kind in kinds if test(found.st_mode)), "other")
-    seen = {"kind": kind, "uid": found.st_uid, "gid": found.st_gid, "mode": stat.S_IMODE(found.st_mode)}
+    kind = next((kind for test, kind in kinds if test(status.st_mode)), "other")
+    seen = {"kind": kind, "uid": status.st_uid, "gid": status.st_gid, "mode": stat.S_IMODE(status.st_mode)}
     if kind == "link":
         seen["to"] = link
     elif kind == "file" and digest:

@@ -85,10 +85,10 @@ class Change(object):
         bytes."""
         if self.shown > diff.LIMIT:
             return [diff.TOO_LARGE % (size, size + self.grown)]
-        found = (["  <SOF>\n"] + ["+ " + line for line in self.first] if self.first else []) + self.went
-        if not found:
-            found, self.pruned = self.pruned[:1], self.pruned[1:]
-        return found[:1] + self.pruned[::-1] + found[1:]
+        lines = (["  <SOF>\n"] + ["+ " + line for line in self.first] if self.first else []) + self.went
+        if not lines:
+            lines, self.pruned = self.pruned[:1], self.pruned[1:]
+        return lines[:1] + self.pruned[::-1] + lines[1:]
 
     def _edited(self, lines):
         """Yield the new lines, without the prepended ones (``first``)."""

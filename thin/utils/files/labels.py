@@ -57,10 +57,10 @@ def chattr(operator, letters, *paths):
 def missing_attributes(path, wanted):
     """(letters to add, letters to remove, present letters), or None if they cannot be read. "e" is never removed: the
     file system sets it."""
-    found = lsattr(path)
-    if found is None:
+    current = lsattr(path)
+    if current is None:
         return None
-    old, new = set(found.get(path, ())), set(wanted)
+    old, new = set(current.get(path, ())), set(wanted)
     if "e" in old:
         new.add("e")
     return "".join(sorted(new - old)), "".join(sorted(old - new)), "".join(sorted(old))

@@ -35,7 +35,7 @@ def head(path):
 def pieces(path, work):
     """Yield the bytes that ``work(data)`` yields, in other pieces; ``data`` is the mapped file. Raises OSError."""
     with open(path, "rb", opener=safepath.opener) as source:
-        answer, said, pid = _begun(source, work)
+        answer, output, pid = _begun(source, work)
     status = None
     try:
         while True:
@@ -45,11 +45,11 @@ def pieces(path, work):
             if not piece:
                 break
             yield piece
-        words = os.read(said, 4096).decode("utf-8", "replace")
+        words = os.read(output, 4096).decode("utf-8", "replace")
         status = os.waitpid(pid, 0)[1]
     finally:
         os.close(answer)
-        os.close(said)
+        os.close(output)
         if status is None:
             os.kill(pid, 9)
             os.waitpid(pid, 0)

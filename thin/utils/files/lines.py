@@ -48,7 +48,7 @@ def edit(lines, content, match=None, mode=None, location=None, before=None, afte
     """
     if not match and before is None and after is None:
         match = content
-    matching, before, after = (_found(lines, pattern) for pattern in (match, before, after))
+    matching, before, after = (_matching(lines, pattern) for pattern in (match, before, after))
     lines = list(lines)
     if mode == "delete":
         return [line for line in lines if not matching or line != matching[0]]
@@ -60,19 +60,19 @@ def edit(lines, content, match=None, mode=None, location=None, before=None, afte
     if mode == "insert" and location:
         return _at_edge(lines, content, location, indent)
     edges = [("before", before), ("after", after)] if mode == "insert" else [("after", after), ("before", before)]
-    found = {}
+    result = {}
     for word, hits in edges:
         if hits:
             if len(hits) > 1:
                 raise CommandExecutionError('Found more than expected occurrences in "%s" expression' % word)
-            found[word] = lines.index(hits[0])
-    if not found:
+            result[word] = lines.index(hits[0])
+    if not result:
         raise CommandExecutionError(_nowhere(mode, location, before, after))
     place = _insert_place if mode == "insert" else _ensure_place
-    return place(lines, content, found.get("before"), found.get("after"), indent)
+    return place(lines, content, result.get("before"), result.get("after"), indent)
 
 
-def _found(lines, pattern):
+def _matching(lines, pattern):
     """The lines that a pattern matches, or that contain it; None without a pattern or such a line."""
     if not lines or not pattern:
         return None

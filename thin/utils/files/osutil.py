@@ -19,12 +19,12 @@ def tempdir(programs=False):
     is only used if there is no other. ``programs``: programs can be executed in it, and nobody else can exchange them.
     """
     wanted = [os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")] + ["/tmp", "/var/tmp"]
-    found = [
+    result = [
         path
         for path in wanted + (["/run", "/dev/shm"] if programs else [])
         if path and os.path.isabs(path) and os.path.isdir(path) and os.access(path, os.W_OK | os.X_OK)
     ]
-    safe = [path for path in found if _ours_stay(path)]
+    safe = [path for path in result if _ours_stay(path)]
     if programs:
         safe = [path for path in safe if not os.statvfs(path).f_flag & getattr(os, "ST_NOEXEC", 0)]
         if not safe:
@@ -32,18 +32,18 @@ def tempdir(programs=False):
                 errno.EACCES,
                 "No directory for temporary programs: each is mounted noexec, or others can change what "
                 "is in it. Set TMPDIR to one where programs may run",
-                ", ".join(found),
+                ", ".join(result),
             )
-    if not safe + found:
+    if not safe + result:
         raise FileNotFoundError("no directory for temporary files can be written to")
-    return (safe + found)[0]
+    return (safe + result)[0]
 
 
 def _ours_stay(path):
     """Whether no other user can rename or remove our files in the directory."""
-    found = os.stat(path)
-    writable = found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX
-    return found.st_uid in (0, os.geteuid(), os.stat("/").st_uid) and not writable
+    status = os.stat(path)
+    writable = status.st_mode & 0o022 and not status.st_mode & stat.S_ISVTX
+    return status.st_uid in (0, os.geteuid(), os.stat("/").st_uid) and not writable
 
 
 def _unforeseen():
@@ -74,12 +74,12 @@ def sweep(session):
 
 def _swept(name, top):
     try:
-        found = os.lstat(name, dir_fd=top)
-        if found.st_uid != os.geteuid() and os.geteuid():
+        status = os.lstat(name, dir_fd=top)
+        if status.st_uid != os.geteuid() and os.geteuid():
             return
-        if stat.S_ISREG(found.st_mode) and stat.S_IMODE(found.st_mode) == ONLY_COPY:
+        if stat.S_ISREG(status.st_mode) and stat.S_IMODE(status.st_mode) == ONLY_COPY:
             return
-        if stat.S_ISDIR(found.st_mode):
+        if stat.S_ISDIR(status.st_mode):
             rmtree(name, ignore_errors=True, dir_fd=top)
         else:
             os.unlink(name, dir_fd=top)

@@ -166,7 +166,7 @@ def look(path, follow_symlinks=True):
             return None
 
 
-def found(path, follow_symlinks=True):
+def existing(path, follow_symlinks=True):
     """As ``look``, but raises OSError if nothing is there."""
     st = look(path, follow_symlinks)
     if st is None:

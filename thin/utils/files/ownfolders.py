@@ -12,8 +12,8 @@ def others_may_change(path, user=None):
     ours = _ours(user)
     way = os.path.realpath(path)
     while True:
-        found = os.lstat(way)
-        if not closed(found) and (found.st_uid not in ours or found.st_mode & 0o022):
+        status = os.lstat(way)
+        if not closed(status) and (status.st_uid not in ours or status.st_mode & 0o022):
             return way
         if way == "/":
             return None
@@ -27,8 +27,8 @@ def changeable(path):
         return above
     ours = _ours(None)
     for folder in safetree.descend(path):
-        found = os.fstat(folder.fd)
-        if found.st_uid not in ours or found.st_mode & 0o022:
+        status = os.fstat(folder.fd)
+        if status.st_uid not in ours or status.st_mode & 0o022:
             return folder.path
     return None
 
@@ -36,8 +36,8 @@ def changeable(path):
 def alterable(path):
     """Whether another user can change the content of the file, or replace the file."""
     path = os.path.realpath(path)
-    found = os.lstat(path)
-    if found.st_uid not in _ours(None) or found.st_mode & 0o022:
+    status = os.lstat(path)
+    if status.st_uid not in _ours(None) or status.st_mode & 0o022:
         return True
     return others_may_change(os.path.dirname(path)) is not None
 

@@ -38,9 +38,9 @@ def rulers():
     return 0, os.stat("/").st_uid
 
 
-def closed(found):
+def closed(status):
     """Whether only root can change the folder; for a sticky folder, whether only root can change root's files in it."""
-    return found.st_uid in rulers() and (not found.st_mode & 0o022 or bool(found.st_mode & stat.S_ISVTX))
+    return status.st_uid in rulers() and (not status.st_mode & 0o022 or bool(status.st_mode & stat.S_ISVTX))
 
 
 def named(exc, path):
@@ -141,10 +141,10 @@ class Place(object):
         os.set_blocking(descriptor, True)
         return descriptor
 
-    def guard(self, found):
+    def guard(self, status):
         """Raise Refused for a file with several hard links in a folder that others can change, if the system lets
         everybody link any file (``fs.protected_hardlinks`` is 0): it may be a file of the system."""
-        if os.geteuid() or not stat.S_ISREG(found.st_mode) or found.st_nlink < 2 or self.fd is None:
+        if os.geteuid() or not stat.S_ISREG(status.st_mode) or status.st_nlink < 2 or self.fd is None:
             return
         folder = os.fstat(self.fd)
         if (closed(folder) and not folder.st_mode & 0o022) or _links_are_protected():
@@ -236,12 +236,12 @@ class Place(object):
 
     def remove(self):
         """Remove a file or link, or a folder with its content. Returns False if nothing is here."""
-        found = self.look()
-        if found is None:
+        status = self.look()
+        if status is None:
             return False
         if self.name == ".":
             raise OSError(errno.EINVAL, "Not a name in a folder", self.path)
-        if not stat.S_ISDIR(found.st_mode):
+        if not stat.S_ISDIR(status.st_mode):
             self.unlink()
             return True
         from thin.utils.files import osutil
@@ -263,17 +263,17 @@ class Place(object):
 
     def attributes(self):
         """``{name: value}`` of the extended attributes; empty if the system has none. Linux."""
-        seen, found = self._seen(), {}
+        seen, attributes = self._seen(), {}
         try:
             names = os.listxattr(seen, follow_symlinks=False)
         except (AttributeError, OSError):
-            return found
+            return attributes
         for name in names:
             try:
-                found[name] = os.getxattr(seen, name, follow_symlinks=False)
+                attributes[name] = os.getxattr(seen, name, follow_symlinks=False)
             except OSError:
                 continue  # we may not read it
-        return found
+        return attributes
 
     def set_attribute(self, name, value):
         self._do(os.setxattr, self._seen(), name, value, follow_symlinks=False)
@@ -336,10 +336,10 @@ class Pinned(object):
 
     def chmod(self, mode):
         """Set the mode, an integer. Raises Refused for a link."""
-        found, place = self.stat(), self.place
-        if stat.S_ISLNK(found.st_mode):
+        status, place = self.stat(), self.place
+        if stat.S_ISLNK(status.st_mode):
             raise place._swapped()
-        place.guard(found)
+        place.guard(status)
         place._changes(content=False)
         if self._do(os.chmod, mode):
             return

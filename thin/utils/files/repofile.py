@@ -13,7 +13,7 @@ from thin.exceptions import CommandExecutionError
 def parse(text, path="", strict=True):
     """See the module's docstring. ``strict``: raises CommandExecutionError for a duplicate section, or a duplicate key
     in one."""
-    header, found = "", {}
+    header, parsed = "", {}
     section, key = None, None
     for number, line in enumerate(text.splitlines(), 1):
         bare = line.strip()
@@ -24,9 +24,9 @@ def parse(text, path="", strict=True):
                 section.setdefault("comments", []).append(bare[1:].lstrip())
         elif bare.startswith("[") and bare.endswith("]"):
             name = bare[1:-1]
-            if strict and name in found:
+            if strict and name in parsed:
                 raise _twice("section", name, path, number)
-            section, key = found.setdefault(name, {}), None
+            section, key = parsed.setdefault(name, {}), None
         elif section is None or not bare:
             continue
         elif line[0] in " \t" and key is not None:
@@ -39,7 +39,7 @@ def parse(text, path="", strict=True):
             if strict and key in section:
                 raise _twice("option", key, path, number)
             section[key] = bare[at + 1 :].strip()
-    return header, found
+    return header, parsed
 
 
 def _twice(kind, name, path, number):
@@ -84,7 +84,7 @@ def write(path, header, repos):
     atomic.write(path, data, mode=None if os.path.exists(path) else 0o644)
 
 
-def found(folders, strict=True):
+def repositories(folders, strict=True):
     """``{id: its values and "file"}`` of all .repo files in the folders, sorted by file name within each folder."""
     repos = {}
     for folder in folders:

@@ -151,15 +151,15 @@ def _look_along(path, follow):
         step = todo.pop()
         current = os.path.join(current, step) if step != ".." else os.path.dirname(current)
         try:
-            found = os.lstat(current)
+            status = os.lstat(current)
         except OSError:
             return
-        if not stat.S_ISLNK(found.st_mode):
-            trusted = trusted and closed(found)
+        if not stat.S_ISLNK(status.st_mode):
+            trusted = trusted and closed(status)
         elif todo or follow:
             links += 1
-            if not (trusted and found.st_uid in rulers()):
-                raise _refusal(current, found, os.lstat(os.path.dirname(current)))
+            if not (trusted and status.st_uid in rulers()):
+                raise _refusal(current, status, os.lstat(os.path.dirname(current)))
             if links > _LINKS:
                 return
             target = os.readlink(current)
@@ -254,11 +254,11 @@ class _Way(object):
             self._follow(step, target)
 
     def _follow(self, step, target):
-        found = os.stat(step, dir_fd=self._opened[-1], follow_symlinks=False)
+        status = os.stat(step, dir_fd=self._opened[-1], follow_symlinks=False)
         folders = [os.fstat(descriptor) for descriptor in self._opened]
         open_to = [folder for folder in folders if not closed(folder)]
-        if open_to or found.st_uid not in rulers():
-            raise _refusal("/" + "/".join(self._names + [step]), found, (open_to or folders)[-1])
+        if open_to or status.st_uid not in rulers():
+            raise _refusal("/" + "/".join(self._names + [step]), status, (open_to or folders)[-1])
         self._links += 1
         if self._links > _LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
@@ -279,9 +279,9 @@ def _user(uid):
         return uid
 
 
-def _refusal(link, found, folder):
-    if found.st_uid not in rulers():
-        whose = "a link of the user %s" % _user(found.st_uid)
+def _refusal(link, status, folder):
+    if status.st_uid not in rulers():
+        whose = "a link of the user %s" % _user(status.st_uid)
     elif folder.st_uid not in rulers():
         whose = "a link in a folder of the user %s" % _user(folder.st_uid)
     else:

@@ -52,12 +52,12 @@ class Trust(object):
             )
         kept, detached = [path], None
         if signature is not True:
-            found = [
+            result = [
                 self._fetched(one, saltenv, verify_ssl, cache)
                 for one in ([signature] if isinstance(signature, str) else signature)
             ]
-            kept += found
-            detached = found[0] if isinstance(signature, str) else found
+            kept += result
+            detached = result[0] if isinstance(signature, str) else result
         answer = self.verify(filename=path, signature=detached, **self._given)
         if answer["res"] is not True:
             for one in set(kept):

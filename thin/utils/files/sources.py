@@ -92,13 +92,13 @@ def source_sum(name, source, source_hash, source_hash_name, saltenv, verify_ssl=
             if signed is not None:
                 signed(path)
             with open(path, "rb") as lines:
-                found = hashes.extract(lines, "", name, source, source_hash_name)
+                digest = hashes.extract(lines, "", name, source, source_hash_name)
         finally:
             if scheme(source_hash) in REMOTE:
                 safepath.unlink(path)  # our copy of the list
-        if found is None:
+        if digest is None:
             raise hashes.bad_format(source_hash)
-        return {"hash_type": found["hash_type"], "hsum": found["hsum"].lower()}
+        return {"hash_type": digest["hash_type"], "hsum": digest["hsum"].lower()}
     return hashes.parse(source_hash)
 
 

@@ -28,29 +28,29 @@ def assigned(done):
     """
     if done["retcode"] != 0:
         raise CommandExecutionError("sysctl failed: %s" % done["stderr"])
-    said, _, change = done["stdout"].partition(":")
-    return {said: change.rpartition(" -> ")[2].strip()}
+    output, _, change = done["stdout"].partition(":")
+    return {output: change.rpartition(" -> ")[2].strip()}
 
 
 def pairs(text, sign, roots):
     """``{name: value}`` of lines that begin with one of ``roots``; other lines continue the previous value."""
-    found, name = {}, None
+    pairs, name = {}, None
     for line in text.splitlines():
         if line.startswith(roots):
             name, _, value = line.partition(sign)
-            found[name] = value
+            pairs[name] = value
         elif name:
-            found[name] += "\n" + line
-    return found
+            pairs[name] += "\n" + line
+    return pairs
 
 
 def persisted(lines, name, value, written):
     """The lines with the parameter changed or added; None if it has the value already. Text after a value is kept."""
-    found, done = [], False
+    result, done = [], False
     for line in lines:
         key, sign, rest = line.partition("=")
         if not sign or key.strip() != name:
-            found.append(line if line.endswith("\n") else line + "\n")
+            result.append(line if line.endswith("\n") else line + "\n")
             continue
         rest = rest.strip()
         quote = rest[:1] if rest[:1] in ('"', "'") else None
@@ -58,6 +58,6 @@ def persisted(lines, name, value, written):
         old, tail = (rest[1:end], rest[end + 1 :]) if quote else (rest[:end], rest[end:])
         if old == value:
             return None
-        found.append("%s=%s%s\n" % (name, written, tail))
+        result.append("%s=%s%s\n" % (name, written, tail))
         done = True
-    return found if done else found + ["%s=%s\n" % (name, written)]
+    return result if done else result + ["%s=%s\n" % (name, written)]

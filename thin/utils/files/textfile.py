@@ -27,8 +27,8 @@ def lines(path):
 
 def split(text):
     """The lines of a text with their newlines; only newlines end one, unlike in ``splitlines``."""
-    found = text.split("\n")
-    return [line + "\n" for line in found[:-1]] + ([found[-1]] if found[-1] else [])
+    lines = text.split("\n")
+    return [line + "\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
 
 def write(path, text, mode=0o644, uid=None, gid=None):

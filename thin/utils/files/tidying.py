@@ -46,7 +46,7 @@ def old(top, age, matches, rmdirs, size, exclude, full_path_match, followlinks, 
     operator, only = str(operator).upper(), str(only).lower()
     wanted, unwanted = _patterns([".*"] if matches is None else matches), _patterns(exclude or [])
     today = _day(time.time())
-    found = []
+    result = []
     for root, dirs, files in os.walk(top, topdown=False, followlinks=followlinks):
         for name in files + dirs:
             path = os.path.join(root, name)
@@ -66,8 +66,8 @@ def old(top, age, matches, rmdirs, size, exclude, full_path_match, followlinks, 
                 due = old_enough and big_enough if operator == "AND" else old_enough or big_enough
             text = path if full_path_match else name
             if due and any(p.match(text) for p in wanted) and not any(p.match(text) for p in unwanted):
-                found.append(path)
-    return found
+                result.append(path)
+    return result
 
 
 def _day(seconds):

@@ -26,10 +26,10 @@ def resolved(path):
 def top_of(path, name):
     """The destination of a file or folder called ``name`` when the user gives ``path``: within ``path``, if that is a
     folder or ends with a slash, else ``path`` itself. ``name`` is "" if the content of a folder is copied."""
-    found = resolved(path)
-    if name and (path.endswith("/") or path in ("", "~", ".") or os.path.isdir(found)):
-        return os.path.join(found, name)
-    return found
+    target = resolved(path)
+    if name and (path.endswith("/") or path in ("", "~", ".") or os.path.isdir(target)):
+        return os.path.join(target, name)
+    return target
 
 
 class Tree(object):
@@ -72,8 +72,8 @@ class Tree(object):
 
     def has(self, name, digest, size):
         """Whether the file exists with this size and digest."""
-        found = self.lstat(name)
-        if found is None or not stat.S_ISREG(found.st_mode) or found.st_size != size:
+        status = self.lstat(name)
+        if status is None or not stat.S_ISREG(status.st_mode) or status.st_size != size:
             return False
         return self.digest(name, keep=True) == digest
 
@@ -96,17 +96,17 @@ class Tree(object):
             safepath.makedirs(os.path.dirname(self.top) or ".")
 
     def folder(self, name, mode):
-        found = self.lstat(name)
-        if found is None and not self.test:
+        status = self.lstat(name)
+        if status is None and not self.test:
             try:
                 with self.at(name) as place:
                     place.mkdir(0o700)
             except FileExistsError:  # another copy into this folder created it meanwhile
-                found = self.lstat(name)
-        if found is not None:
-            if not stat.S_ISDIR(found.st_mode):
+                status = self.lstat(name)
+        if status is not None:
+            if not stat.S_ISDIR(status.st_mode):
                 raise CommandExecutionError("%s exists, and is no folder" % self.path(name))
-            return self._dress(name, "d", found)
+            return self._dress(name, "d", status)
         if not self.test:
             self._dress(name, "d", self.lstat(name), "%04o" % (mode | 0o700))
         return "new"
@@ -114,10 +114,10 @@ class Tree(object):
     def file(self, name, mode, pieces):
         """Write a file whose content differs. ``pieces()`` returns its bytes."""
         self._seen.pop(name, None)
-        found = self._room(name)
+        target = self._room(name)
         if not self.test:
             user, group = self._owner
-            wanted = self._modes["f"] or (None if found else "%04o" % mode)
+            wanted = self._modes["f"] or (None if target else "%04o" % mode)
             with self.at(name) as place:
                 # set before the rename: a file that others put there afterwards gets neither owner nor mode
                 written = atomic.write_at(
@@ -128,27 +128,27 @@ class Tree(object):
                     None if wanted is None else owner.mode_bits(wanted),
                 )
             _complain(owner.drift(written, user, group, self._modes["f"]))
-        return "content" if found else "new"
+        return "content" if target else "new"
 
     def take(self, name, part, mode, written):
         """As ``file``, with a file ``part`` in the same folder that has the content and is renamed. ``written``: its
         stat result."""
         self._seen.pop(name, None)
-        found = self._room(name)
+        room = self._room(name)
         user, group = self._owner
-        wanted = self._modes["f"] or (owner.mode_text(found) if found else "%04o" % mode)
+        wanted = self._modes["f"] or (owner.mode_text(room) if room else "%04o" % mode)
         with self.at(name) as place:
             with place.sibling(part).pin() as pinned:
                 pinned.expect(written)
                 now = pinned.stat()
-                if found and (found.st_uid, found.st_gid) != (now.st_uid, now.st_gid):
-                    pinned.chown(found.st_uid, found.st_gid)
+                if room and (room.st_uid, room.st_gid) != (now.st_uid, now.st_gid):
+                    pinned.chown(room.st_uid, room.st_gid)
                 pinned.chmod(owner.mode_bits(wanted))
                 owner.dress(pinned, owner.drift(pinned.stat(), user, group, wanted))
                 left = owner.drift(pinned.stat(), user, group, wanted)
             place.take(part)
         _complain(left)
-        return "content" if found else "new"
+        return "content" if room else "new"
 
     def same(self, name):
         """Set owner and mode of a file whose content is right."""
@@ -163,33 +163,33 @@ class Tree(object):
         return self._link(name, target)
 
     def _link(self, name, target):
-        found = self._in_the_way(name)
-        with self.at(name) if found else _NoPlace() as place:
-            if found and stat.S_ISLNK(found.st_mode) and place.readlink() == target:
+        existing = self._in_the_way(name)
+        with self.at(name) if existing else _NoPlace() as place:
+            if existing and stat.S_ISLNK(existing.st_mode) and place.readlink() == target:
                 return ""
         if not self.test:
             with self.at(name) as place:
-                if found is not None:
+                if existing is not None:
                     place.unlink()
                 place.symlink(target)
         return "link"
 
     def _room(self, name):
         """The stat result of an existing regular file, or None."""
-        found = self._in_the_way(name)
-        return found if found is not None and stat.S_ISREG(found.st_mode) else None
+        existing = self._in_the_way(name)
+        return existing if existing is not None and stat.S_ISREG(existing.st_mode) else None
 
     def _in_the_way(self, name):
         """The stat result of what will be replaced, or None. Raises CommandExecutionError if it is no file or link."""
-        found = self.lstat(name)
-        if found is not None and not (stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode)):
-            what = "a folder" if stat.S_ISDIR(found.st_mode) else "a %s" % owner.kind(found)
+        status = self.lstat(name)
+        if status is not None and not (stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)):
+            what = "a folder" if stat.S_ISDIR(status.st_mode) else "a %s" % owner.kind(status)
             raise CommandExecutionError("%s exists, and is %s" % (self.path(name), what))
-        return found
+        return status
 
-    def _dress(self, name, kind, found, mode=None, seen=None):
+    def _dress(self, name, kind, status, mode=None, seen=None):
         user, group = self._owner
-        wanted = owner.drift(found, user, group, self._modes[kind] or mode)
+        wanted = owner.drift(status, user, group, self._modes[kind] or mode)
         if wanted and not self.test:
             with self.at(name) as place, place.pin() as pinned:
                 if seen is not None:
@@ -312,13 +312,13 @@ class Transfers(object):
         """``top``, its ``kind``, and the number of entries; ``more`` returns them."""
         top = resolved(path)
         try:
-            found = os.stat(top)
+            status = os.stat(top)
         except OSError as exc:
             raise CommandExecutionError("%s: %s" % (top, exc.strerror))
-        if not stat.S_ISDIR(found.st_mode):
-            self._listed = [_entry("", found, lambda: "")]
+        if not stat.S_ISDIR(status.st_mode):
+            self._listed = [_entry("", status, lambda: "")]
         else:
-            self._listed = [["", "d", None, stat.S_IMODE(found.st_mode), 0, 0]]
+            self._listed = [["", "d", None, stat.S_IMODE(status.st_mode), 0, 0]]
             folders = {}
 
             def unreadable(path, exc):
@@ -349,26 +349,26 @@ class Transfers(object):
 
     def read(self, top, pieces):
         """For each ``[name, offset, bytes]`` the bytes, or the text of the error."""
-        found = []
+        result = []
         for name, begin, size in pieces:
             try:
                 with self._trees[top].at(name) as place, os.fdopen(place.open_to_read(), "rb") as source:
                     source.seek(begin)
-                    found.append(source.read(size))
+                    result.append(source.read(size))
             except (OSError, CommandExecutionError) as exc:
-                found.append(_words(exc))
-        return found
+                result.append(_words(exc))
+        return result
 
 
-def _entry(name, found, readlink):
-    mode = stat.S_IMODE(found.st_mode)
-    if stat.S_ISREG(found.st_mode):
-        return [name, "f", None, mode, found.st_size, found.st_mtime_ns]
-    if stat.S_ISDIR(found.st_mode):
+def _entry(name, status, readlink):
+    mode = stat.S_IMODE(status.st_mode)
+    if stat.S_ISREG(status.st_mode):
+        return [name, "f", None, mode, status.st_size, status.st_mtime_ns]
+    if stat.S_ISDIR(status.st_mode):
         return [name, "d", None, mode, 0, 0]
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         return [name, "l", readlink(), mode, 0, 0]
-    return [name, "x", next((word for test, word in owner.KINDS if test(found.st_mode)), "unknown"), mode, 0, 0]
+    return [name, "x", next((word for test, word in owner.KINDS if test(status.st_mode)), "unknown"), mode, 0, 0]
 
 
 def _words(exc):

@@ -38,7 +38,7 @@ class Plan(object):
                 return False
             path = parent
 
-    def there(self, path):
+    def has(self, path):
         """Whether the path is a planned file, link or directory, or a directory above one."""
         return path in self._occupied or path in self.files or path in self.links
 
@@ -59,10 +59,10 @@ def existing(sources, saltenv):
     for url in urls:
         if not url.startswith("salt://"):
             raise CommandExecutionError("Invalid source '%s' (must be a salt:// URI)" % url)
-    found = [url for url in urls if link.tree(url, saltenv) is not None]
-    if not found:
+    result = [url for url in urls if link.tree(url, saltenv) is not None]
+    if not result:
         raise CommandExecutionError("none of the specified sources were found")
-    return found
+    return result
 
 
 def plan_of(low, saltenv):
@@ -151,13 +151,13 @@ def _place_links(made, name, entries, links, fits):
 
 def _folders_of(paths):
     """All parent folders of these relative paths."""
-    found = set()
+    result = set()
     for path in paths:
         folder = path.rpartition("/")[0]
-        while folder and folder not in found:
-            found.add(folder)
+        while folder and folder not in result:
+            result.add(folder)
             folder = folder.rpartition("/")[0]
-    return found
+    return result
 
 
 def _drop_broken_links(made, name, folders):
@@ -167,7 +167,7 @@ def _drop_broken_links(made, name, folders):
         dropped = False
         for destination in list(made.links):
             target = _target(destination, made.links[destination])
-            if os.path.relpath(target, name) in folders and not made.there(target):
+            if os.path.relpath(target, name) in folders and not made.has(target):
                 del made.links[destination]
                 dropped = True
 
@@ -257,10 +257,10 @@ class Outcome(object):
         if gone:
             self._ret["changes"]["removed"] = gone
 
-    def told(self):
+    def finished(self):
         """The return, with its comment."""
-        ret, said = self._ret, self._comments.items()
-        ret["comment"] = "\n".join("\n#### %s ####\n%s" % (key, "\n".join(words)) for key, words in said).strip()
+        ret, comments = self._ret, self._comments.items()
+        ret["comment"] = "\n".join("\n#### %s ####\n%s" % (key, "\n".join(words)) for key, words in comments).strip()
         if not ret["comment"]:
             ret["comment"] = "Recursively updated %s" % ret["name"]
         if not ret["changes"] and ret["result"]:

@@ -44,9 +44,9 @@ def _depth(entry):
     return entry["path"].count("/"), entry["path"]
 
 
-def _bare(found):
+def _bare(entries):
     """A record without the path of the copy."""
-    return found and {key: found[key] for key in found if key != "copy"}
+    return entries and {key: entries[key] for key in entries if key != "copy"}
 
 
 def _file(path, entry, shown):
@@ -114,11 +114,11 @@ def run(cachedir, jid, accept_drift=False, keys=None):
     ``keys``: the keys of plans that the user saw. If the present plan is another one, nothing is done and ``stale`` is
     True.
     """
-    found = plan(cachedir, jid)
-    if found is None or (keys is not None and found["key"] not in keys):
-        return found and dict(found, stale=True)
+    steps = plan(cachedir, jid)
+    if steps is None or (keys is not None and steps["key"] not in keys):
+        return steps and dict(steps, stale=True)
     held = keeping.notes(cachedir, jid)["paths"]
-    for entry in found["files"]:
+    for entry in steps["files"]:
         if entry["action"] == "none":
             entry["result"] = None
         elif entry["action"] == "lost":
@@ -133,7 +133,7 @@ def run(cachedir, jid, accept_drift=False, keys=None):
             entry["result"] = not why
             if why:
                 entry["why"] = why
-    return found
+    return steps
 
 
 def _done(entry, before):
@@ -154,8 +154,8 @@ def _done(entry, before):
         elif action == "make":
             place.mkdir(0o700)
         with place.pin() as pinned:
-            found = pinned.stat()
-            if (found.st_uid, found.st_gid) != (before["uid"], before["gid"]):
+            status = pinned.stat()
+            if (status.st_uid, status.st_gid) != (before["uid"], before["gid"]):
                 pinned.chown(before["uid"], before["gid"])
             if before["kind"] != "link":
                 pinned.chmod(before["mode"])

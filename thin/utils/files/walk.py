@@ -42,13 +42,13 @@ def aspects(recurse):
 
 def walk(top, max_depth=None):
     """The result of os.walk as a list, at most ``max_depth`` levels deep."""
-    base, found = top.rstrip(os.sep).count(os.sep), []
+    base, result = top.rstrip(os.sep).count(os.sep), []
     for root, dirs, files in os.walk(top):
         if max_depth is not None and root.rstrip(os.sep).count(os.sep) - base >= max_depth:
             del dirs[:]
             continue
-        found.append((root, list(dirs), list(files)))
-    return found
+        result.append((root, list(dirs), list(files)))
+    return result
 
 
 def with_parents(root, keep):
@@ -66,22 +66,22 @@ def with_parents(root, keep):
 def unwanted(root, keep, exclude_pat):
     """The paths below ``root`` that ``clean`` removes: those that are neither kept nor excluded. A directory precedes
     its content."""
-    kept, found = with_parents(root, keep), []
+    kept, result = with_parents(root, keep), []
     for folder, dirs, files in os.walk(root):
         for name in files + dirs:
             path = os.path.join(folder, name)
             if path not in kept and check_include_exclude(os.path.relpath(path, root), None, exclude_pat):
-                found.append(path)
-    return found
+                result.append(path)
+    return result
 
 
 def below(top):
     """``top`` and all paths below it; an empty set if it is no directory."""
-    found = set()
+    result = set()
     for root, dirs, files in os.walk(top):
-        found.add(root)
-        found.update(os.path.join(root, name) for name in dirs + files)
-    return found
+        result.add(root)
+        result.update(os.path.join(root, name) for name in dirs + files)
+    return result
 
 
 def is_child(path, directory):

@@ -82,9 +82,9 @@ class Answer(object):
     def read(self, size):
         piece = self._process.stdout.read(size)
         if not piece:
-            said = self._process.stderr.read().decode("utf-8", "replace").strip().split("\n")
+            output = self._process.stderr.read().decode("utf-8", "replace").strip().split("\n")
             if self._process.wait():
-                raise OSError(said[-1] or "exit code %d" % self._process.returncode)
+                raise OSError(output[-1] or "exit code %d" % self._process.returncode)
         return piece
 
     def close(self):

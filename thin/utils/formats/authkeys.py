@@ -32,19 +32,19 @@ def key_type(name):
 
 def fields(text):
     """``(options, type, key, comment)`` of a line; None if the line has no key."""
-    found = None if text.lstrip().startswith("#") else _LINE.search(text.strip())
-    words = found.group(2).split() if found else ()
+    match = None if text.lstrip().startswith("#") else _LINE.search(text.strip())
+    words = match.group(2).split() if match else ()
     if len(words) < 2:
         return None
-    return found.group(1).split(",") if found.group(1) else [], words[0], words[1], " ".join(words[2:])
+    return match.group(1).split(",") if match.group(1) else [], words[0], words[1], " ".join(words[2:])
 
 
 def wanted(name, enc, comment, options):
     """As ``fields``, for the name of a state: a whole line, or ``key [comment]``. The other arguments are the values of
     the fields that the name does not have."""
-    found = fields(name)
-    if found:
-        return found[0] or options or [], found[1], found[2], found[3] or comment
+    parts = fields(name)
+    if parts:
+        return parts[0] or options or [], parts[1], parts[2], parts[3] or comment
     key, _, rest = name.strip().partition(" ")
     return options or [], enc, key, rest.strip() or comment
 
@@ -72,9 +72,9 @@ def fingerprint(key, hash_type=None):
 
 def parse(lines, hash_type=None):
     """``{key: {"enc", "comment", "options", "fingerprint"}}`` of all lines that have a key."""
-    found = {}
+    parsed = {}
     for options, enc, key, comment in filter(None, map(fields, lines)):
         digits = fingerprint(key, hash_type)
         if digits is not None:
-            found[key] = {"enc": enc, "comment": comment, "options": options, "fingerprint": digits}
-    return found
+            parsed[key] = {"enc": enc, "comment": comment, "options": options, "fingerprint": digits}
+    return parsed

@@ -13,40 +13,40 @@ TIMES = ("minute", "hour", "daymonth", "month", "dayweek")
 
 def parse(text):
     """The parsed crontab; lines below the marker that are no job, variable or comment are dropped."""
-    found = {"pre": [], "crons": [], "special": [], "env": []}
+    parsed = {"pre": [], "crons": [], "special": [], "env": []}
     lines = text.splitlines()
     if MARK not in lines:
-        found["pre"] = lines
-        return found
+        parsed["pre"] = lines
+        return parsed
     at = lines.index(MARK)
-    found["pre"] = lines[:at]
+    parsed["pre"] = lines[:at]
     comment = identifier = None
     for line in lines[at + 1 :]:
         off = line.startswith(OFF)
         line = line[len(OFF) :] if off else line
         words = line.split(" ")
         if line.startswith("#"):
-            said, marked, rest = line.lstrip("# ").partition(IDENTIFIER)
+            remark, marked, rest = line.lstrip("# ").partition(IDENTIFIER)
             if marked:
-                said, identifier = said.rstrip(), rest[1:] or identifier
-            comment = said if comment is None else comment + "\n" + said
+                remark, identifier = remark.rstrip(), rest[1:] or identifier
+            comment = remark if comment is None else comment + "\n" + remark
             continue
         about = {"identifier": identifier, "comment": comment, "commented": off}
         if line.startswith("@"):
             words = line.split()
             if len(words) < 2:
                 continue
-            found["special"].append(dict(about, spec=words[0], cmd=" ".join(words[1:])))
+            parsed["special"].append(dict(about, spec=words[0], cmd=" ".join(words[1:])))
         elif line.find("=") > 0 and (" " not in line or line.index("=") < line.index(" ")):
             name, _, value = line.partition("=")
-            found["env"].append({"name": name, "value": value})
+            parsed["env"].append({"name": name, "value": value})
             continue
         elif len(words) > 5:
-            found["crons"].append(dict(about, cmd=" ".join(words[5:]), **dict(zip(TIMES, words))))
+            parsed["crons"].append(dict(about, cmd=" ".join(words[5:]), **dict(zip(TIMES, words))))
         else:
             continue
         comment = identifier = None
-    return found
+    return parsed
 
 
 def text(tab):
@@ -54,8 +54,8 @@ def text(tab):
     lines = tab["pre"] + [MARK] + ["%s=%s" % (env["name"], env["value"] or '""') for env in tab["env"]]
     for job in tab["crons"] + tab["special"]:
         if job["comment"] is not None or job["identifier"] is not None:
-            said = " " + job["comment"].rstrip().replace("\n", "\n# ") if job["comment"] else ""
-            lines.append("#%s%s" % (said, " %s:%s" % (IDENTIFIER, job["identifier"]) if job["identifier"] else ""))
+            comment = " " + job["comment"].rstrip().replace("\n", "\n# ") if job["comment"] else ""
+            lines.append("#%s%s" % (comment, " %s:%s" % (IDENTIFIER, job["identifier"]) if job["identifier"] else ""))
         when = [job["spec"]] if "spec" in job else [job[name] for name in TIMES]
         lines.append("%s%s %s" % (OFF if job["commented"] is True else "", " ".join(when), job["cmd"]))
     return "\n".join(lines) + "\n"
@@ -83,14 +83,14 @@ def wanted(times, spec, command, comment, commented, identifier):
     return job
 
 
-def drift(job, wish):
-    """Whether a job differs from the wanted job ``wish``."""
-    return ("spec" in job) != ("spec" in wish) or any(differs(job.get(key), wish[key]) for key in wish)
+def drift(job, desired):
+    """Whether a job differs from the wanted job ``desired``."""
+    return ("spec" in job) != ("spec" in desired) or any(differs(job.get(key), desired[key]) for key in desired)
 
 
-def merged(job, wish):
-    """The new job: the values of ``wish``, and those of ``job`` that need no change."""
-    return {key: wish[key] if differs(job.get(key), wish[key]) else job.get(key) for key in wish}
+def merged(job, desired):
+    """The new job: the values of ``desired``, and those of ``job`` that need no change."""
+    return {key: desired[key] if differs(job.get(key), desired[key]) else job.get(key) for key in desired}
 
 
 def drawn(job):

@@ -322,18 +322,18 @@ def _place(data, option, value):
 
 
 def _ethtool(opts, iface):
-    found = {}
+    result = {}
     if "autoneg" in opts:
-        found["autoneg"] = check.switch(opts, iface, "autoneg", "on", "off")
+        result["autoneg"] = check.switch(opts, iface, "autoneg", "on", "off")
     for option, valid in (("duplex", ["full", "half"]), ("speed", ["10", "100", "1000", "10000"])):
         if option in opts:
             if str(opts[option]) not in valid:
                 raise check.bad_option(iface, option, valid)
-            found[option] = opts[option]
+            result[option] = opts[option]
     for option in ("rx", "tx", "sg", "tso", "ufo", "gso", "gro", "lro"):
         if option in opts:
-            found[option] = check.switch(opts, iface, option, "on", "off")
-    return found
+            result[option] = check.switch(opts, iface, option, "on", "off")
+    return result
 
 
 _PPPOE = """
@@ -347,11 +347,11 @@ def pppoe(opts, iface):
     """The settings of a PPPoE connection; switches have the strings True and False. Raises AttributeError."""
     if "provider" in opts and not opts["provider"]:
         raise check.bad_option(iface, "provider", ["name"])
-    found = {option: opts[option] for option in _PPPOE if option in opts}
+    result = {option: opts[option] for option in _PPPOE if option in opts}
     for option in _PPPOE_SWITCHES:
         if option in opts:
-            found[option] = check.switch(opts, iface, option, "True", "False")
-    return found
+            result[option] = check.switch(opts, iface, option, "True", "False")
+    return result
 
 
 def peer(family):
@@ -385,32 +385,32 @@ def peer(family):
 
 
 def _bridge(opts, iface):
-    found = {"ports": opts["ports"]} if "ports" in opts else {}
+    result = {"ports": opts["ports"]} if "ports" in opts else {}
     for option in ("ageing", "fd", "gcint", "hello", "maxage"):
         if option in opts:
             if not _float(opts[option])[0]:
                 raise check.bad_option(iface, option, ["float"])
-            found[option] = opts[option]
+            result[option] = opts[option]
     for option in ("bridgeprio", "maxwait"):
         if option in opts:
             if not isinstance(opts[option], int):
                 raise check.bad_option(iface, option, ["integer"])
-            found[option] = opts[option]
+            result[option] = opts[option]
     if "hw" in opts:
         if not check.mac(opts["hw"]):
             raise check.bad_option(iface, "hw", ["valid MAC address"])
-        found["hw"] = opts["hw"]
+        result["hw"] = opts["hw"]
     for option in ("pathcost", "portprio"):
         if option in opts:
             words = str(opts[option]).split()
             if len(words) != 2 or not check.integer(words[1])[0]:
                 raise check.bad_option(iface, option, ["interface integer"])
-            found[option] = " ".join(words)
+            result[option] = " ".join(words)
     if "stp" in opts:
-        found["stp"] = check.switch(opts, iface, "stp", "on", "off")
+        result["stp"] = check.switch(opts, iface, "stp", "on", "off")
     if "waitport" in opts:
         words = str(opts["waitport"]).split()
         if not isinstance(opts["waitport"], int) and not (words[0].isdigit() and len(words) > 1):
             raise check.bad_option(iface, "waitport", ["integer [interfaces]"])
-        found["waitport"] = " ".join(words)
-    return found
+        result["waitport"] = " ".join(words)
+    return result

@@ -10,11 +10,11 @@ def of_container(about):
 
     If the engine could not connect a running container to a network, there is an empty entry; it is left out.
     """
-    found = (about.get("NetworkSettings") or {}).get("Networks") or {}
+    networks = (about.get("NetworkSettings") or {}).get("Networks") or {}
     if not (about.get("State") or {}).get("Running"):
-        return dict(found)
+        return dict(networks)
     signs = ("EndpointID", "IPAddress", "GlobalIPv6Address")
-    return {name: one for name, one in found.items() if one and any(one.get(sign) for sign in signs)}
+    return {name: one for name, one in networks.items() if one and any(one.get(sign) for sign in signs)}
 
 
 def compare(first, second):
@@ -23,7 +23,7 @@ def compare(first, second):
     ``IPConfiguration`` is used if the engine chose an address, or will choose one, and the address is not known.
     """
     old_ones, new_ones = of_container(first), of_container(second)
-    found = {}
+    differences = {}
     for name in sorted(set(old_ones) | set(new_ones)):
         old, new = old_ones.get(name), new_ones.get(name)
         differ = _addresses(old, new)
@@ -32,8 +32,8 @@ def compare(first, second):
             if pair["old"] != pair["new"]:
                 differ[key] = pair
         if differ:
-            found[name] = differ
-    return found
+            differences[name] = differ
+    return differences
 
 
 def _aliases(about, endpoint):
@@ -53,20 +53,20 @@ def _addresses(old, new):
     ]
     if kinds[0] == kinds[1] != "static":
         return {}
-    found = {}
+    addresses = {}
     if "automatic" in kinds:
         endpoint = old if kinds[0] == "automatic" else new
         for key in _CHOSEN:
             if endpoint.get(key):
-                found[key] = (
+                addresses[key] = (
                     {"old": endpoint[key], "new": None} if endpoint is old else {"old": None, "new": endpoint[key]}
                 )
-        if not found:
-            found["IPConfiguration"] = {"old": kinds[0], "new": kinds[1]}
+        if not addresses:
+            addresses["IPConfiguration"] = {"old": kinds[0], "new": kinds[1]}
     fixed = [one["IPAMConfig"] if kind == "static" else None for one, kind in zip((old, new), kinds)]
     if fixed[0] != fixed[1]:
-        found["IPAMConfig"] = {"old": fixed[0], "new": fixed[1]}
-    return found
+        addresses["IPAMConfig"] = {"old": fixed[0], "new": fixed[1]}
+    return addresses
 
 
 def chosen(endpoint):
@@ -76,9 +76,9 @@ def chosen(endpoint):
 
 def again(endpoint, about):
     """The arguments of ``connect_container_to_network`` that connect a container in the same way as before."""
-    found = {"ipv4_address": endpoint.get("IPAddress"), "ipv6_address": endpoint.get("GlobalIPv6Address")}
-    found.update(aliases=_aliases(about, endpoint), links=_links(about, endpoint))
-    return {key: value for key, value in found.items() if value}
+    result = {"ipv4_address": endpoint.get("IPAddress"), "ipv6_address": endpoint.get("GlobalIPv6Address")}
+    result.update(aliases=_aliases(about, endpoint), links=_links(about, endpoint))
+    return {key: value for key, value in result.items() if value}
 
 
 def differences(network, settings):
@@ -92,47 +92,47 @@ def differences(network, settings):
     for key, name in (("Internal", "internal"), ("Attachable", "attachable"), ("EnableIPv6", "enable_ipv6")):
         if name in settings or docker:
             made[key] = dockerwords.true(settings.get(name))
-    found = {}
+    differences = {}
     for key in sorted(made):
         if key in network and (network[key] or made[key]) and network[key] != made[key]:
-            found[key] = {"old": network[key], "new": made[key]}
+            differences[key] = {"old": network[key], "new": made[key]}
     before = network.get("Options") or {}
     for key in sorted(set(before) | set(options)):
         if before.get(key) != options.get(key) and not key.endswith(".vxlanid_list"):
-            found.setdefault("Options", {})[key] = {"old": before.get(key), "new": options.get(key)}
+            differences.setdefault("Options", {})[key] = {"old": before.get(key), "new": options.get(key)}
     ipam = _ipam(network.get("IPAM") or {}, settings, docker)
-    return dict(found, IPAM=ipam) if ipam else found
+    return dict(differences, IPAM=ipam) if ipam else differences
 
 
 def _ipam(before, settings, docker):
-    found = {}
+    result = {}
     driver = settings.get("ipam_driver") or "default"
     if docker and (before.get("Driver") or "default") != driver:
-        found["Driver"] = {"old": before.get("Driver"), "new": driver}
+        result["Driver"] = {"old": before.get("Driver"), "new": driver}
     options = dockerwords.merged(settings.get("ipam_opts"))
     if docker and (before.get("Options") or {}) != options:
-        found["Options"] = {"old": before.get("Options"), "new": options}
+        result["Options"] = {"old": before.get("Options"), "new": options}
     old = [{key: value for key, value in pool.items() if value} for pool in before.get("Config") or []]
     single = {key: settings[key] for key in dockerwords.POOL if key in settings}
     new = [_shown(pool, docker) for pool in ([single] if single else []) + list(settings.get("ipam_pools") or [])]
     if not new and len(old) == 1 and sorted(old[0]) == ["Gateway", "Subnet"]:
-        return found
+        return result
     if len(old) != len(new) or any(map(_unlike, sorted(old, key=_subnet), sorted(new, key=_subnet))):
-        found["Config"] = {"old": old, "new": new}
-    return found
+        result["Config"] = {"old": old, "new": new}
+    return result
 
 
 def _shown(pool, docker):
     """The settings of an address pool in the shape that docker shows."""
     names = [("Subnet", "subnet"), ("Gateway", "gateway")]
-    found = {key: str(pool[name]) for key, name in names if pool.get(name)}
+    result = {key: str(pool[name]) for key, name in names if pool.get(name)}
     span = pool.get("iprange") or pool.get("ip_range")
     if span and docker:
-        found["IPRange"] = str(span)
+        result["IPRange"] = str(span)
     others = pool.get("aux_addresses") or pool.get("aux_address")
     if others and docker:
-        found["AuxiliaryAddresses"] = dockerwords.merged(others)
-    return found
+        result["AuxiliaryAddresses"] = dockerwords.merged(others)
+    return result
 
 
 def _subnet(pool):

@@ -142,10 +142,10 @@ def listed(value, sign="="):
     if isinstance(value, dict):
         return ["%s%s%s" % (key, sign, value[key]) if value[key] is not None else str(key) for key in value]
     if isinstance(value, (list, tuple)):
-        found = []
+        result = []
         for each in value:
-            found += listed(each, sign) if isinstance(each, dict) else [str(each)]
-        return found
+            result += listed(each, sign) if isinstance(each, dict) else [str(each)]
+        return result
     return [part for part in str(value).split(",") if part]
 
 
@@ -158,13 +158,13 @@ def networks(value):
     """``{network: settings of the connection}`` from a dict, a list of names or dicts, or a comma-separated string."""
     if not value or isinstance(value, dict):
         return {name: dict(value[name] or {}) for name in value or ()}
-    found = {}
+    networks = {}
     for each in listed(value) if isinstance(value, str) else value:
         for name, how in each.items() if isinstance(each, dict) else [(each, {})]:
-            found[name] = {}
+            networks[name] = {}
             for part in how if isinstance(how, list) else [how or {}]:
-                found[name].update(part)
-    return found
+                networks[name].update(part)
+    return networks
 
 
 def pools(settings):
@@ -216,8 +216,8 @@ def human(size):
 
 def size(text):
     """The number of bytes of a size as docker prints it, such as ``1.5MB``; 0 for another text."""
-    found = re.match(r"\s*([\d.]+)\s*([kKMGT]?)B", str(text))
-    return int(float(found.group(1)) * 1000 ** " KMGT".index(found.group(2).upper() or " ")) if found else 0
+    match = re.match(r"\s*([\d.]+)\s*([kKMGT]?)B", str(text))
+    return int(float(match.group(1)) * 1000 ** " KMGT".index(match.group(2).upper() or " ")) if match else 0
 
 
 def made(created):
@@ -225,10 +225,10 @@ def made(created):
     import calendar
     import time
 
-    found = re.match(r"(\d+)-(\d+)-(\d+)T(\d+):(\d+):(\d+)", str(created))
-    if not found:
+    match = re.match(r"(\d+)-(\d+)-(\d+)T(\d+):(\d+):(\d+)", str(created))
+    if not match:
         return {}
-    seconds = calendar.timegm(tuple(map(int, found.groups())))
+    seconds = calendar.timegm(tuple(map(int, match.groups())))
     zone = re.search(r"([+-])(\d\d):(\d\d)$", str(created))
     if zone:
         shift = int(zone.group(2)) * 3600 + int(zone.group(3)) * 60

@@ -24,18 +24,18 @@ def line(entry):
 def parse(lines):
     """``{mount point: {"device", "fstype", "opts": [...], "dump", "pass"}}``. A mount point that occurs again gets "_"
     appended."""
-    found = {}
+    parsed = {}
     for each in lines:
         entry = fields(each)
         if entry is None:
             continue
         name = entry.pop("name")
-        while name in found:
+        while name in parsed:
             name += "_"
         entry["opts"] = entry["opts"].split(",")
         entry["pass"] = entry.pop("pass_num")
-        found[name] = entry
-    return found
+        parsed[name] = entry
+    return parsed
 
 
 def matches(each, wanted):
@@ -50,19 +50,19 @@ def put(lines, entry, keys, keep=False):
     Returns ``("new", "change" or "present", lines)``. ``keep``: an entry that differs is not changed.
     """
     wanted = {key: entry[key] for key in keys}
-    said, kept = None, []
+    action, kept = None, []
     for each in lines:
         if matches(each, wanted):
             if keep or matches(each, entry):
-                said = said or "present"
+                action = action or "present"
             else:
-                said, each = "change", line(entry)
+                action, each = "change", line(entry)
         kept.append(each)
-    if said is None:
+    if action is None:
         if kept and not kept[-1].endswith("\n"):
             kept[-1] += "\n"
         return "new", kept + [line(entry)]
-    return said, kept
+    return action, kept
 
 
 def _value(entry, key):

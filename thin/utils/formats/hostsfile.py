@@ -8,20 +8,20 @@ def parse(lines):
 
     Comment lines are ``{"comment-N": [line]}``, as in Salt; "comment" is only there if a line has one.
     """
-    found, count = OrderedDict(), 0
+    entries, count = OrderedDict(), 0
     for line in lines:
         if line.strip().startswith("#"):
-            found["comment-%d" % count] = [line.strip()]
+            entries["comment-%d" % count] = [line.strip()]
             count += 1
             continue
         address, aliases, comment = fields(line)
         if address is None:
             continue
-        entry = found.setdefault(address, {"aliases": []})
+        entry = entries.setdefault(address, {"aliases": []})
         entry["aliases"].extend(aliases)
         if comment:
             entry["comment"] = comment
-    return found
+    return entries
 
 
 def fields(line):
@@ -60,13 +60,13 @@ def replace(lines, address, aliases, comment=None):
     """The lines with only these aliases for the address, in the place of its first line; no aliases: without the
     address."""
     new = [line(address, aliases, comment)] if aliases else []
-    kept, found = [], False
+    kept, result = [], False
     for each in lines:
         if fields(each)[0] != address:
             kept.append(each)
-        elif not found:
-            kept, found = kept + new, True
-    return kept if found or not new else _ended(kept) + new
+        elif not result:
+            kept, result = kept + new, True
+    return kept if result or not new else _ended(kept) + new
 
 
 def comment(lines, address, text):

@@ -126,37 +126,37 @@ def bond(opts, iface, carrier=True, arp=True):
     Raises AttributeError for a wrong value.
     """
     mode = bond_mode(opts, iface)
-    found = {"mode": str(mode)}
+    result = {"mode": str(mode)}
     if mode in (0, 2):
         targets = opts.get("arp_ip_target")
         if isinstance(targets, list) and 1 <= len(targets) <= 16:
-            found["arp_ip_target"] = ",".join(map(str, targets))
+            result["arp_ip_target"] = ",".join(map(str, targets))
         elif arp or targets is not None:
             raise bad_option(iface, "arp_ip_target", ["list of ips (up to 16)"])
-        _number(found, opts, iface, "arp_interval")
+        _number(result, opts, iface, "arp_interval")
     else:
         for option in ("miimon", "downdelay", "updelay") + (("lacp_rate", "ad_select") if mode == 4 else ()):
-            _number(found, opts, iface, option)
+            _number(result, opts, iface, option)
         if mode == 1 and "primary" in opts:
-            found["primary"] = opts["primary"]
+            result["primary"] = opts["primary"]
         if mode != 1 or carrier:
-            found["use_carrier"] = _DEFAULTS["use_carrier"]
+            result["use_carrier"] = _DEFAULTS["use_carrier"]
             if "use_carrier" in opts:
-                found["use_carrier"] = switch(opts, iface, "use_carrier", "1", "0")
+                result["use_carrier"] = switch(opts, iface, "use_carrier", "1", "0")
         if mode in (5, 6) and "primary" in opts:
-            found["primary"] = opts["primary"]
+            result["primary"] = opts["primary"]
     if mode in (2, 4) and "hashing-algorithm" in opts:
         if opts["hashing-algorithm"] not in _LAYERS:
             raise bad_option(iface, "hashing-algorithm", _LAYERS)
-        found["xmit_hash_policy"] = opts["hashing-algorithm"]
-    return found
+        result["xmit_hash_policy"] = opts["hashing-algorithm"]
+    return result
 
 
-def _number(found, opts, iface, option):
+def _number(settings, opts, iface, option):
     value = opts.get(option, _DEFAULTS[option])
     expected = ["integer"]
     if option == "lacp_rate":
         value, expected = {"fast": "1", "slow": "0"}.get(value, value), ["fast", "1", "slow", "0"]
     if not integer(value)[0]:
         raise bad_option(iface, option, expected)
-    found[option] = value
+    settings[option] = value

@@ -32,15 +32,15 @@ _OF_IPV6 = (
 )
 
 
-def lines(found):
+def lines(settings):
     """The lines of an ``ifcfg`` file, without newlines."""
     out = []
     for entry in _LINES:
         key, _, word = entry.partition("=")
-        value = found.get(key)
-        if (not value and not (key == "delay" and value == 0)) or (key in _OF_VLAN and not found.get("vlan")):
+        value = settings.get(key)
+        if (not value and not (key == "delay" and value == 0)) or (key in _OF_VLAN and not settings.get("vlan")):
             continue
-        if key in _OF_IPV6 and not found.get("enable_ipv6"):
+        if key in _OF_IPV6 and not settings.get("enable_ipv6"):
             continue
         word = word or key.upper()
         if key == "ipaddrs":
@@ -103,63 +103,63 @@ SWITCHES = (
 def settings(opts, kind, enabled, iface, hwaddr=None, cpus=1, dumps=str):
     """The settings for an ``ifcfg`` file. ``hwaddr``: the adapter's own address; ``cpus``: how many the machine has;
     ``dumps``: a function that makes JSON. Raises AttributeError for a wrong value."""
-    found = {"name": iface}
+    settings = {"name": iface}
     if "proto" in opts:
         if opts["proto"] not in ("none", "bootp", "dhcp"):
             raise check.bad_option(iface, opts["proto"], ["none", "bootp", "dhcp"])
-        found["proto"] = opts["proto"]
+        settings["proto"] = opts["proto"]
     if "dns" in opts:
-        found.update(dns=opts["dns"], peerdns="yes")
+        settings.update(dns=opts["dns"], peerdns="yes")
     if "mtu" in opts:
-        valid, found["mtu"] = check.integer(opts["mtu"])
+        valid, settings["mtu"] = check.integer(opts["mtu"])
         if not valid:
             raise check.bad_option(iface, "mtu", ["integer"])
     if "hwaddr" in opts and "macaddr" in opts:
         raise AttributeError("Cannot pass both hwaddr and macaddr. Must use either hwaddr or macaddr")
     if kind != "bridge":
         ethtool = _ethtool(opts, iface, cpus)
-        found.update({"ethtool": " ".join("%s %s" % pair for pair in ethtool.items())} if ethtool else {})
-    _by_kind(found, opts, kind, iface, dumps)
+        settings.update({"ethtool": " ".join("%s %s" % pair for pair in ethtool.items())} if ethtool else {})
+    _by_kind(settings, opts, kind, iface, dumps)
     if kind not in ("bond", "team", "vlan", "bridge", "ipip"):
-        _hardware(found, opts, kind, iface, hwaddr)
+        _hardware(settings, opts, kind, iface, hwaddr)
     if kind != "bridge" and "bridge" in opts:
-        found["bridge"] = opts["bridge"]
+        settings["bridge"] = opts["bridge"]
     if "prefix" in opts and "netmask" in opts:
         raise AttributeError("Cannot use prefix and netmask together")
-    found.update({key: opts[key] for key in TAKEN if key in opts})
+    settings.update({key: opts[key] for key in TAKEN if key in opts})
     for address in opts.get("ipaddrs", ()):
         pair = [part.strip() for part in str(address).split("/")]
         if len(pair) != 2 or not check.ipv4(pair[0]):
             raise AttributeError("ipv4 CIDR is invalid")
-        found.setdefault("ipaddrs", []).append(pair)
+        settings.setdefault("ipaddrs", []).append(pair)
     for address in opts.get("ipv6addrs", ()):
         if not check.ipv6(str(address).split("/")[0]):
             raise AttributeError("ipv6 CIDR is invalid")
-        found["ipv6addrs"] = opts["ipv6addrs"]
+        settings["ipv6addrs"] = opts["ipv6addrs"]
     for key in SWITCHES:
         if key in opts:
-            found[key] = check.switch(opts, iface, key, "yes", "no")
-    found["onboot"] = "yes" if enabled else "no"
+            settings[key] = check.switch(opts, iface, key, "yes", "no")
+    settings["onboot"] = "yes" if enabled else "no"
     for key in ("userctl", "nm_controlled"):
-        found[key] = check.switch(opts, iface, key, "yes", "no") if key in opts else "no"
+        settings[key] = check.switch(opts, iface, key, "yes", "no") if key in opts else "no"
     if opts.get("arpcheck", True) in check.FALSE:
-        found["arpcheck"] = "no"
-    return found
+        settings["arpcheck"] = "no"
+    return settings
 
 
-def _by_kind(found, opts, kind, iface, dumps):
+def _by_kind(settings, opts, kind, iface, dumps):
     named = {"bond": "Bond", "vlan": "Vlan", "eth": "Ethernet", "bridge": "Bridge", "ipip": "IPIP", "ib": "InfiniBand"}
-    found.update({"devtype": named[kind]} if kind in named else {})
+    settings.update({"devtype": named[kind]} if kind in named else {})
     if kind == "slave":
-        found["proto"] = "none"
+        settings["proto"] = "none"
     elif kind == "team":
-        found["devicetype"] = "Team"
-        found.update({"team_config": dumps(opts["team_config"])} if "team_config" in opts else {})
+        settings["devicetype"] = "Team"
+        settings.update({"team_config": dumps(opts["team_config"])} if "team_config" in opts else {})
     elif kind == "teamport":
-        found.update(devicetype="TeamPort", team_master=opts["team_master"])
-        found.update({"team_port_config": dumps(opts["team_port_config"])} if "team_port_config" in opts else {})
+        settings.update(devicetype="TeamPort", team_master=opts["team_master"])
+        settings.update({"team_port_config": dumps(opts["team_port_config"])} if "team_port_config" in opts else {})
     elif kind == "bond":
-        found["bonding"] = " ".join("%s=%s" % pair for pair in bond(opts, iface).items())
+        settings["bonding"] = " ".join("%s=%s" % pair for pair in bond(opts, iface).items())
     elif kind == "vlan":
         if "reorder_hdr" in opts:
             check.switch(opts, iface, "reorder_hdr", "yes", "no")
@@ -167,30 +167,30 @@ def _by_kind(found, opts, kind, iface, dumps):
             raise check.bad_option(iface, "vlan_id", ["Positive integer"])
         if "phys_dev" in opts and not opts["phys_dev"]:
             raise check.bad_option(iface, "phys_dev", ["Non-empty string"])
-        found.update({key: opts[key] for key in _OF_VLAN if key in opts})
+        settings.update({key: opts[key] for key in _OF_VLAN if key in opts})
         if not any(key in opts for key in _OF_VLAN):
-            found.pop("devtype")
+            settings.pop("devtype")
     elif kind == "ipip":
         for key in ("my_inner_ipaddr", "my_outer_ipaddr"):
             if key not in opts:
                 raise check.bad_option(iface, key, ["1.2.3.4"])
-            found[key] = opts[key]
+            settings[key] = opts[key]
 
 
-def _hardware(found, opts, kind, iface, hwaddr):
+def _hardware(settings, opts, kind, iface, hwaddr):
     given = opts.get("hwaddr", "auto")
     if check.mac(given):
-        found["hwaddr"] = given
+        settings["hwaddr"] = given
     elif given == "auto":
-        found.update({"hwaddr": hwaddr} if hwaddr and kind != "slave" else {})
+        settings.update({"hwaddr": hwaddr} if hwaddr and kind != "slave" else {})
     elif given != "none":
         raise check.bad_option(iface, given, ["AA:BB:CC:DD:EE:FF", "auto", "none"])
 
 
 def _ethtool(opts, iface, cpus):
-    found = {}
+    result = {}
     if "autoneg" in opts:
-        found["autoneg"] = check.switch(opts, iface, "autoneg", "on", "off")
+        result["autoneg"] = check.switch(opts, iface, "autoneg", "on", "off")
     for key, valid in (
         ("duplex", ["full", "half"]),
         ("speed", ["10", "100", "1000", "10000"]),
@@ -199,18 +199,18 @@ def _ethtool(opts, iface, cpus):
         if key in opts:
             if str(opts[key]) not in valid:
                 raise check.bad_option(iface, key, valid)
-            found[key] = opts[key]
+            result[key] = opts[key]
     channels = []
     for key in ("rx", "tx", "other", "combined"):
         if key in opts.get("channels", ()):
             if not 1 <= opts["channels"][key] <= cpus:
                 raise check.bad_option(iface, opts["channels"][key], range(1, cpus + 1))
             channels.append("%s %s" % (key, opts["channels"][key]))
-    found.update({"-L %s" % iface.strip(): " ".join(channels)} if channels else {})
+    result.update({"-L %s" % iface.strip(): " ".join(channels)} if channels else {})
     for key in ("rx", "tx", "sg", "tso", "ufo", "gso", "gro", "lro"):
         if key in opts:
-            found[key] = check.switch(opts, iface, key, "on", "off")
-    return found
+            result[key] = check.switch(opts, iface, key, "on", "off")
+    return result
 
 
 def bond(opts, iface):
@@ -219,7 +219,7 @@ def bond(opts, iface):
     if "mode" not in opts:
         raise AttributeError("Missing required option 'mode'")
     mode = check.bond_mode(opts, iface)
-    found = dict({"mode": str(mode)}, **_miimon(opts, iface))
+    options = dict({"mode": str(mode)}, **_miimon(opts, iface))
     if mode in (0, 2):
         if "arp_interval" in opts:
             targets = opts.get("arp_ip_target")
@@ -227,45 +227,45 @@ def bond(opts, iface):
                 raise check.bad_option(iface, "arp_interval", ["integer"])
             if not isinstance(targets, list) or not 1 <= len(targets) <= 16:
                 raise check.bad_option(iface, "arp_ip_target", ["list of ips (up to 16)"])
-            found.update(arp_interval=opts["arp_interval"], arp_ip_target=",".join(targets))
+            options.update(arp_interval=opts["arp_interval"], arp_ip_target=",".join(targets))
         elif "miimon" not in opts:
             raise check.bad_option(iface, "miimon or arp_interval", ["at least one of these is required"])
     elif "miimon" not in opts:
         raise check.bad_option(iface, "miimon", ["integer"])
     if mode in (1, 5, 6) and "primary" in opts:
-        found["primary"] = opts["primary"]
+        options["primary"] = opts["primary"]
     if mode == 4:
         rate = str(opts.get("lacp_rate", "0"))
         if rate not in ("fast", "slow", "0", "1"):
             raise check.bad_option(iface, "lacp_rate", ["fast", "1", "slow", "0"])
-        found["lacp_rate"] = {"fast": "1", "slow": "0"}.get(rate, rate)
-        found["ad_select"] = opts.get("ad_select", "0")
-        if not check.integer(found["ad_select"])[0]:
+        options["lacp_rate"] = {"fast": "1", "slow": "0"}.get(rate, rate)
+        options["ad_select"] = opts.get("ad_select", "0")
+        if not check.integer(options["ad_select"])[0]:
             raise check.bad_option(iface, "ad_select", ["integer"])
     if mode in (2, 4) and "hashing-algorithm" in opts:
         if opts["hashing-algorithm"] not in _HASHES:
             raise check.bad_option(iface, "hashing-algorithm", _HASHES)
-        found["xmit_hash_policy"] = opts["hashing-algorithm"]
-    return found
+        options["xmit_hash_policy"] = opts["hashing-algorithm"]
+    return options
 
 
 def _miimon(opts, iface):
-    found = {}
+    result = {}
     for key in ("miimon", "downdelay", "updelay"):
         if key in opts:
-            valid, found[key] = check.integer(opts[key])
+            valid, result[key] = check.integer(opts[key])
             if not valid:
                 raise check.bad_option(iface, key, ["integer"])
-    if "miimon" not in found:
-        return found
-    if not found["miimon"]:
+    if "miimon" not in result:
+        return result
+    if not result["miimon"]:
         raise check.bad_option(iface, "miimon", ["nonzero integer"])
-    found.setdefault("downdelay", found["miimon"] * 2)
+    result.setdefault("downdelay", result["miimon"] * 2)
     for key in ("downdelay", "updelay"):
-        if found.get(key, 0) % found["miimon"]:
-            raise check.bad_option(iface, key, ["0 or a multiple of miimon (%s)" % found["miimon"]])
-    found["use_carrier"] = check.switch(opts, iface, "use_carrier", "1", "0") if "use_carrier" in opts else "0"
-    return found
+        if result.get(key, 0) % result["miimon"]:
+            raise check.bad_option(iface, key, ["0 or a multiple of miimon (%s)" % result["miimon"]])
+    result["use_carrier"] = check.switch(opts, iface, "use_carrier", "1", "0") if "use_carrier" in opts else "0"
+    return result
 
 
 def route_lines(routes, iface):

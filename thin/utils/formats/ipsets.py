@@ -51,20 +51,20 @@ def contains(set_type, members, entries):
     An entry may have fewer parts or options than a member: only those that it has are compared. A member's timeout is
     the time that is left, so that its value is not compared.
     """
-    there = [_parts(set_type, member) for member in members]
-    return any(_holds(member, _parts(set_type, entry)) for entry in entries for member in there)
+    present = [_parts(set_type, member) for member in members]
+    return any(_holds(member, _parts(set_type, entry)) for entry in entries for member in present)
 
 
 def options_of(text):
     """``{option: value}`` from the text after an entry; "" for an option without a value."""
     try:
-        found = words.split(text)
+        parts = words.split(text)
     except ValueError:
-        found = text.split()
+        parts = text.split()
     options = {}
-    while found:
-        name = found.pop(0)
-        options[name] = "" if name == "nomatch" or not found else found.pop(0)
+    while parts:
+        name = parts.pop(0)
+        options[name] = "" if name == "nomatch" or not parts else parts.pop(0)
     return options
 
 

@@ -116,14 +116,14 @@ def _once(rule, match):
 
 def _matches(left):
     match = left.pop("match")
-    found = []
+    matches = []
     for each in match if isinstance(match, list) else match.split(","):
-        found.append("-m %s" % each)
+        matches.append("-m %s" % each)
         if "name_" in left and each.strip() in _NAMED:
-            found.append("--name %s" % left.pop("name_"))
+            matches.append("--name %s" % left.pop("name_"))
     if match == "policy" and "proto" in left:
-        found.append(_option(left, "proto", "--proto"))
-    return found
+        matches.append(_option(left, "proto", "--proto"))
+    return matches
 
 
 def _ports(value, key):
@@ -136,10 +136,10 @@ def parse(text):
 
     ``rules``: ``[{option: [value, ...]}]`` in order; ``rules_comment``: the rules with a comment, by comment.
     """
-    found, chains = {}, {}
+    parsed, chains = {}, {}
     for line in text.splitlines():
         if line.startswith("*"):
-            chains = found[line[1:].strip()] = {}
+            chains = parsed[line[1:].strip()] = {}
         elif line.startswith(":"):
             fields = line[1:].split()
             packets, count = fields[2].strip("[]").split(":")
@@ -156,22 +156,22 @@ def parse(text):
             if "comment" in options:
                 chain["rules_comment"][options["comment"][0].strip('"')] = options
             chain["rules"].append(options)
-    return found
+    return parsed
 
 
-def _parsed(found):
+def _parsed(parts):
     """``{option: [value, ...]}``. Several words are one value; a negated value begins with ``!``."""
     options, at = {}, 0
-    while at < len(found):
-        negated = found[at] == "!" and at + 1 < len(found) and found[at + 1].startswith("-")
+    while at < len(parts):
+        negated = parts[at] == "!" and at + 1 < len(parts) and parts[at + 1].startswith("-")
         at += negated
-        if not found[at].startswith("-"):
+        if not parts[at].startswith("-"):
             at += 1
             continue
-        name, value = found[at].lstrip("-"), ["!"] if negated else []
+        name, value = parts[at].lstrip("-"), ["!"] if negated else []
         at += 1
-        while at < len(found) and found[at] != "!" and not found[at].startswith("-"):
-            value.append(found[at])
+        while at < len(parts) and parts[at] != "!" and not parts[at].startswith("-"):
+            value.append(parts[at])
             at += 1
         options.setdefault(_CALLED.get(name, name), []).append(" ".join(value))
     return options

@@ -24,7 +24,7 @@ def changed(wanted, mount, fstype, unseen, unseen_keys, ignored, translated):
     shown = [_size(opt) for opt in mount.get("superopts", [])]
     size = next((opt for opt in reversed(shown) if _SIZE.match(opt)), None)
     keys = ignored.get(fstype, [])
-    found, opt = [], None
+    result, opt = [], None
     for opt in wanted:
         opt = translated.get(opt, opt)
         key, mark, value = opt.partition("=")
@@ -41,8 +41,8 @@ def changed(wanted, mount, fstype, unseen, unseen_keys, ignored, translated):
             # last used for the mount instead.
             opt = size
         if opt not in mount["opts"] and opt not in shown and opt not in unseen | unseen_keys and opt not in keys:
-            found.append(opt)
-    return found, opt
+            result.append(opt)
+    return result, opt
 
 
 def _size(opt):

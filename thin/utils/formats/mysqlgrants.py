@@ -102,22 +102,22 @@ def tokens(grant):
 
 
 def _privileges(words):
-    found, current, columns = [], [], False
+    privileges, current, columns = [], [], False
     for word in words + [","]:
         if word == "(":
             columns = True
-            found.append(" ".join(current))
+            privileges.append(" ".join(current))
         elif word == ")":
             columns, current = False, []
         elif word == ",":
             if current and not columns:
-                found.append(" ".join(current))
+                privileges.append(" ".join(current))
                 current = []
         elif columns:
-            found.append("%s.%s" % (" ".join(current), unquote(word)))
+            privileges.append("%s.%s" % (" ".join(current), unquote(word)))
         else:
             current.append(word)
-    return found
+    return privileges
 
 
 def resolved(privileges, version):
@@ -184,9 +184,9 @@ def holds(shown, grant, database, user, host, grant_option, version, escape=True
     place = _place(wanted["database"])
     have, may_grant = set(), False
     for line in shown:
-        found = tokens(line)
-        if _place(found["database"]) == place and (found["user"], found["host"]) == (wanted["user"], wanted["host"]):
-            have.update(each.lower() for each in resolved(found["grant"], version))
+        words = tokens(line)
+        if _place(words["database"]) == place and (words["user"], words["host"]) == (wanted["user"], wanted["host"]):
+            have.update(each.lower() for each in resolved(words["grant"], version))
             may_grant = may_grant or "WITH GRANT OPTION" in line.upper()
     if grant_option and not may_grant:
         return False

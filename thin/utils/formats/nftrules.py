@@ -79,8 +79,8 @@ def _sorted(text):
 
 def handles(listing):
     """``[(rule, handle)]`` of a chain, from the output of ``nft --handle list chain``."""
-    found = re.findall(r"^\t\t(.+?) # handle (\d+)$", listing, re.M)
-    return [pair for pair in found if not pair[0].startswith("type ")]
+    matches = re.findall(r"^\t\t(.+?) # handle (\d+)$", listing, re.M)
+    return [pair for pair in matches if not pair[0].startswith("type ")]
 
 
 def real_family(family):

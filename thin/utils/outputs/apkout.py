@@ -8,26 +8,26 @@ _STEP = re.compile(r"\(\d+/\d+\) Upgrading (\S+) \(\S+ -> (\S+)\)")
 
 def packages(text):
     """``{name: version}`` from ``apk info -v``."""
-    found = {}
+    packages = {}
     for line in text.splitlines():
         match = _PACKAGE.match(line)
         if match:
-            found[match.group(1)] = match.group(2)
-    return found
+            packages[match.group(1)] = match.group(2)
+    return packages
 
 
 def policies(text):
     """``{name: [(version, [places])]}`` from ``apk policy``, in apk's order: from the oldest version to the newest."""
-    found, rows = {}, None
+    policies, rows = {}, None
     for line in text.splitlines():
         bare = line.strip()
         if line.endswith(" policy:"):
-            rows = found[line[: -len(" policy:")].strip()] = []
+            rows = policies[line[: -len(" policy:")].strip()] = []
         elif rows is not None and bare.endswith(":") and line.startswith("  ") and not line.startswith("    "):
             rows.append((bare[:-1], []))
         elif rows and bare:
             rows[-1][1].append(bare)
-    order = {name: sorted(rows, key=lambda row: _key(row[0])) for name, rows in found.items()}
+    order = {name: sorted(rows, key=lambda row: _key(row[0])) for name, rows in policies.items()}
     return order
 
 

@@ -52,46 +52,46 @@ def packages(text, foreign):
 
 def candidates(text):
     """``{name: candidate version or ""}`` from ``apt-cache policy``. Names of foreign packages are ``name:arch``."""
-    found = {}
+    candidates = {}
     name = None
     for line in text.splitlines():
         if line and not line[0].isspace() and line.endswith(":"):
             name = line[:-1]
         elif name is not None and line.startswith("  Candidate:"):
             version = line.split(":", 1)[1].strip()
-            found[name] = "" if version == "(none)" else version
-    return found
+            candidates[name] = "" if version == "(none)" else version
+    return candidates
 
 
 def stanzas(text):
     """Debian control stanzas (apt-cache show, dpkg -I) as dicts; continuation lines are joined by newlines."""
-    found, current, key = [], {}, None
+    stanzas, current, key = [], {}, None
     for line in text.splitlines() + [""]:
         if not line.strip():
             if current:
-                found.append(current)
+                stanzas.append(current)
             current, key = {}, None
         elif line[0] in " \t" and key is not None:
             current[key] += "\n" + line
         elif ":" in line:
             key, value = line.split(":", 1)
             current[key] = value.strip()
-    return found
+    return stanzas
 
 
 def versions(text):
     """``{name: [versions]}`` from ``apt-cache show`` and ``apt-cache dump``, in their order."""
     field = " Version" if text.startswith("Using Versioning System") else "Version"
-    found, name = {}, None
+    versions, name = {}, None
     for line in text.splitlines():
         key, _, value = line.partition(": ")
         if key == "Package":
             name = value.strip()
         elif key == field and name and value.strip() != "(null)":
-            listed = found.setdefault(name, [])
+            listed = versions.setdefault(name, [])
             if value.strip() not in listed:
                 listed.append(value.strip())
-    return found
+    return versions
 
 
 def upgrades(text):
@@ -101,45 +101,45 @@ def upgrades(text):
 
 def refreshed(text):
     """``({repository: True fetched, None unchanged, False failed}, [failed repositories])`` from ``apt-get update``."""
-    found, errors = {}, []
+    result, errors = {}, []
     for line in text.splitlines():
         columns = line.split()
         if not columns:
             continue
         what, repository = columns[0], " ".join(columns[1:])
         if what.startswith("Get"):
-            found[_SIZE.sub("", repository)] = True
+            result[_SIZE.sub("", repository)] = True
         elif what.startswith("Hit"):
-            found[repository] = None
+            result[repository] = None
         elif what.startswith("Ign"):
-            found[repository] = False
+            result[repository] = False
         elif what.startswith("Err"):
-            found[repository] = False
+            result[repository] = False
             errors.append(repository)
-    return found, errors
+    return result, errors
 
 
 def selections(text):
     """``{state: [packages]}`` from ``dpkg --get-selections``."""
-    found = {}
+    selections = {}
     for line in text.splitlines():
         columns = line.split()
         if len(columns) == 2:
-            found.setdefault(columns[1], []).append(columns[0])
-    return found
+            selections.setdefault(columns[1], []).append(columns[0])
+    return selections
 
 
 def to_be_removed(text):
     """The sorted names under "The following packages will be REMOVED" in the output of apt-get."""
-    found, inside = [], False
+    result, inside = [], False
     for line in text.splitlines():
         if line.startswith("The following packages will be REMOVED"):
             inside = True
         elif inside and line.startswith(" "):
-            found.extend(name.rstrip("*") for name in line.split())
+            result.extend(name.rstrip("*") for name in line.split())
         else:
             inside = False
-    return sorted(found)
+    return sorted(result)
 
 
 def holding_lock(text):

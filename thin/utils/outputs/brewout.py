@@ -3,37 +3,37 @@
 import re
 
 
-def installed(told):
+def installed(data):
     """``{name, full name or alias: [sorted versions]}`` from ``brew info --json=v2 --installed``."""
-    found = {}
-    for formula in told.get("formulae", []):
+    result = {}
+    for formula in data.get("formulae", []):
         names = formula.get("aliases", []) + [formula["name"], formula["full_name"]]
         versions = [one["version"] for one in formula.get("installed", [])]
-        _add(found, names, versions)
-    for cask in told.get("casks", []):
+        _add(result, names, versions)
+    for cask in data.get("casks", []):
         tap = cask.get("tap") or "homebrew/cask"
-        _add(found, [cask["token"], cask.get("full_token"), "%s/%s" % (tap, cask["token"])], [cask["installed"] or ""])
-    return {name: sorted(versions) for name, versions in found.items()}
+        _add(result, [cask["token"], cask.get("full_token"), "%s/%s" % (tap, cask["token"])], [cask["installed"] or ""])
+    return {name: sorted(versions) for name, versions in result.items()}
 
 
-def _add(found, names, versions):
+def _add(result, names, versions):
     for name in names:
         if name:
-            found.setdefault(name, set()).update(versions)
+            result.setdefault(name, set()).update(versions)
 
 
-def about(told, names):
+def about(data, names):
     """``{name: the formula or cask with this name}`` from ``brew info --json=v2 NAMES``."""
-    found = {}
-    for one in told.get("formulae", []):
+    about = {}
+    for one in data.get("formulae", []):
         for name in [one["name"], one["full_name"]] + one.get("aliases", []):
             if name in names:
-                found[name] = one
-    for one in told.get("casks", []):
+                about[name] = one
+    for one in data.get("casks", []):
         for name in (one["token"], one.get("full_token")):
             if name in names:
-                found.setdefault(name, one)
-    return found
+                about.setdefault(name, one)
+    return about
 
 
 def newest(one):

@@ -19,48 +19,48 @@ def boot_time(text):
     …``."""
     import re
 
-    found = re.search(r"sec\s*=\s*(\d+)", text or "") or re.match(r"(\d+)\s*\Z", (text or "").strip())
-    if not found:
+    match = re.search(r"sec\s*=\s*(\d+)", text or "") or re.match(r"(\d+)\s*\Z", (text or "").strip())
+    if not match:
         raise CommandExecutionError("Cannot find kern.boottime system parameter")
-    return int(found.group(1))
+    return int(match.group(1))
 
 
 def of_stat(text):
     """``{name: number}`` of /proc/stat; ``{field: number}`` for processors, and total and single counts of
     interrupts."""
     names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
-    found = {}
+    result = {}
     for line in text.splitlines():
         row = line.split()
         if row[:1] == ["cpu"]:
-            found["cpu"] = dict(zip(names, [number(value) for value in row[1:]]))
+            result["cpu"] = dict(zip(names, [number(value) for value in row[1:]]))
         elif row[:1] in (["intr"], ["softirq"]):
             parts = "irqs" if row[0] == "intr" else "softirqs"
-            found[row[0]] = {"total": number(row[1]), parts: [number(value) for value in row[2:]]}
+            result[row[0]] = {"total": number(row[1]), parts: [number(value) for value in row[2:]]}
         elif len(row) > 1:
-            found[row[0]] = number(row[1])
-    return found
+            result[row[0]] = number(row[1])
+    return result
 
 
 def of_vmstat(lines):
     """``{cpu: {"us", "sy", "id"}}`` from ``vmstat -P``."""
-    heads, values, found = lines[1].split(), lines[2].split(), {}
+    heads, values, result = lines[1].split(), lines[2].split(), {}
     at = heads.index("us")
     names = lines[0].split()
     for place, name in enumerate(names[names.index("cpu0") :]):
-        found[name] = dict(zip(("us", "sy", "id"), [number(value) for value in values[at + 3 * place :][:3]]))
-    return found
+        result[name] = dict(zip(("us", "sy", "id"), [number(value) for value in values[at + 3 * place :][:3]]))
+    return result
 
 
 def of_netstat(text):
     """The counters of /proc/net/netstat and snmp: pairs of lines with names and values. As in Salt, without the last
     column."""
-    found, heads = {}, [""]
+    result, heads = {}, [""]
     for line in text.splitlines():
         row = line.split()
         if row and row[0] == heads[0]:
             values = [number(value) for value in row[1 : len(heads) - 1]]
-            found[heads[0].replace(":", "")] = dict(zip(heads[1:], values))
+            result[heads[0].replace(":", "")] = dict(zip(heads[1:], values))
         elif row:
             heads = row
-    return found
+    return result

@@ -29,32 +29,32 @@ _ADVISORY = re.compile(r"([i ]) ?(\S+) +(\S+) +(\S+)")
 
 def offered(text):
     """``[(name, arch, version, repository)]`` from repoquery with QUERY_FORMAT."""
-    found = []
+    result = []
     for line in text.splitlines():
         words = line.split("\t")
         if len(words) == 6:
             name, epoch, version, release, arch, repository = words
             full = "%s-%s" % (version, release)
-            found.append((name, arch, full if epoch in ("0", "(none)", "") else "%s:%s" % (epoch, full), repository))
-    return found
+            result.append((name, arch, full if epoch in ("0", "(none)", "") else "%s:%s" % (epoch, full), repository))
+    return result
 
 
 def listed(text):
     """As ``offered``, from ``yum list``, which breaks lines with long names."""
     lines = [line for line in text.splitlines() if not line.lower().startswith(_HEADERS)]
     words = " ".join(lines).split()
-    found = []
+    result = []
     for at in range(0, len(words) - 2, 3):
         name, _, arch = words[at].rpartition(".")
-        found.append((name or arch, arch if name else "", words[at + 1].rstrip("-"), words[at + 2].lstrip("@")))
-    return found
+        result.append((name or arch, arch if name else "", words[at + 1].rstrip("-"), words[at + 2].lstrip("@")))
+    return result
 
 
 def groups(text):
     """``{installed, available, installed environments, available environments: [names], available languages: {}}`` from
     ``group list``."""
-    found = {key: [] for key in _SECTIONS.values()}
-    found["available languages"] = {}
+    groups = {key: [] for key in _SECTIONS.values()}
+    groups["available languages"] = {}
     key = None
     for line in text.splitlines():
         bare = line.strip()
@@ -66,20 +66,20 @@ def groups(text):
         elif key == "available languages":
             match = re.match(r"(.+) \[(.+)\]", bare)
             if match:
-                found[key][bare] = {"name": match.group(1), "language": match.group(2)}
+                groups[key][bare] = {"name": match.group(1), "language": match.group(2)}
         elif key is not None and bare:
-            found[key].append(bare)
-    return found
+            groups[key].append(bare)
+    return groups
 
 
 def groups_of_dnf5(text):
     """As ``groups``, from dnf5's table of ids; only installed and available."""
-    found = {key: [] for key in _SECTIONS.values()}
-    found["available languages"] = {}
+    result = {key: [] for key in _SECTIONS.values()}
+    result["available languages"] = {}
     for words in map(str.split, text.splitlines()):
         if len(words) > 2 and words[-1].lower() in ("yes", "no"):
-            found["installed" if words[-1].lower() == "yes" else "available"].append(words[0])
-    return found
+            result["installed" if words[-1].lower() == "yes" else "available"].append(words[0])
+    return result
 
 
 def group(text):
@@ -102,64 +102,64 @@ def group(text):
         if kind and bare:
             members[kind].add(bare.lstrip(":+-=* ").strip())
     environment = "environment group" in about or "environment-id" in about
-    found = {name: sorted(names) for name, names in members.items()}
-    found.update(
+    result = {name: sorted(names) for name, names in members.items()}
+    result.update(
         type="environment group" if environment else "package group",
         group=about.get("environment group") or about.get("group") or about.get("name"),
         id=about.get("environment-id") or about.get("group-id") or about.get("id"),
         description=about.get("description", ""),
     )
-    return found
+    return result
 
 
 def advisories(text):
     """``{advisory: {installed, summary: [packages]}}`` from ``updateinfo list all``. ``installed``: all packages
     are."""
-    found = {}
+    advisories = {}
     for line in text.splitlines():
         match = _ADVISORY.match(line if line[:1] in "i " else " " + line)
         if match:
             mark, advisory, _, package = match.groups()
-            entry = found.setdefault(advisory, {"installed": True, "summary": []})
+            entry = advisories.setdefault(advisory, {"installed": True, "summary": []})
             entry["summary"].append(package)
             entry["installed"] = entry["installed"] and mark == "i"
-    return found
+    return advisories
 
 
 def advisories_of_dnf5(every, installed):
     """As ``advisories``, from dnf5's ``advisory list --all`` and ``--installed``: Name, Type, Severity, Package,
     Issued."""
     rows = [[line.split() for line in text.splitlines()[1:]] for text in (every, installed)]
-    there = {(words[0], words[3]) for words in rows[1] if len(words) > 3}
-    found = {}
+    present = {(words[0], words[3]) for words in rows[1] if len(words) > 3}
+    result = {}
     for words in rows[0]:
         if len(words) > 3:
-            entry = found.setdefault(words[0], {"installed": True, "summary": []})
+            entry = result.setdefault(words[0], {"installed": True, "summary": []})
             entry["summary"].append(words[3])
-            entry["installed"] = entry["installed"] and (words[0], words[3]) in there
-    return found
+            entry["installed"] = entry["installed"] and (words[0], words[3]) in present
+    return result
 
 
 def locks(text):
     """``[(name, the lock as written)]`` from ``versionlock list`` of dnf (``n-0:1-2.*``) and yum (``0:n-1-2.*``)."""
-    found = []
+    locks = []
     for line in text.splitlines():
         match = re.match(r"(?:(\d+):)?([^\s!]+?)-(?:\d+:)?([^-\s]+)-([^-\s]+)$", line.strip())
         if match:
-            found.append((match.group(2), line.strip()))
-    return found
+            locks.append((match.group(2), line.strip()))
+    return locks
 
 
 def locks_of_dnf5(text):
     """As ``locks``, from dnf5's versionlock.toml; the second item is None for a condition other than one version."""
-    found, name, condition = [], None, {}
+    result, name, condition = [], None, {}
 
     def add():
         if name is not None:
             exact = condition.get("key") == "evr" and condition.get("comparator") == "="
             value = condition.get("value", "")
             epoch = "" if ":" in value else "0:"
-            found.append((name, "%s-%s%s.*" % (name, epoch, value) if exact and value else None))
+            result.append((name, "%s-%s%s.*" % (name, epoch, value) if exact and value else None))
 
     for line in text.splitlines():
         bare = line.strip()
@@ -172,7 +172,7 @@ def locks_of_dnf5(text):
         elif match and match.group(1) in ("key", "comparator", "value"):
             condition.setdefault(match.group(1), match.group(2))
     add()
-    return found
+    return result
 
 
 def restarting(text):

@@ -13,14 +13,14 @@ _HARDWARE = re.compile(r"\s+(?:ether|address:|lladdr) ([0-9a-fA-F:]+)")
 
 def table(text):
     """``{name: {"up", "hwaddr", "inet", "inet6"}}`` in the order of the text, in the shape of ``interfaces.table``."""
-    found, entry = {}, None
+    result, entry = {}, None
     for line in text.splitlines():
         if line and not line[0].isspace():
             name = re.match(r"([^\s:]+)", line)
-            entry = found[name.group(1)] = {"up": bool(re.search(r"[<,]UP[,>]", line))} if name else {}
+            entry = result[name.group(1)] = {"up": bool(re.search(r"[<,]UP[,>]", line))} if name else {}
         elif entry is not None:
             _take(entry, line)
-    return found
+    return result
 
 
 def _take(entry, line):
@@ -48,13 +48,13 @@ def _dotted(digits):
 
 def gateways(text):
     """``{"ip_gw", "ip4_gw", "ip6_gw"}`` from ``netstat -rn``: an address, True if it is unknown, or False."""
-    found, section = {"ip4_gw": False, "ip6_gw": False}, "ip4_gw"
+    result, section = {"ip4_gw": False, "ip6_gw": False}, "ip4_gw"
     for line in text.splitlines():
         if line.startswith("Internet6"):
             section = "ip6_gw"
         words = line.split()
-        if words[:1] == ["default"] and len(words) > 1 and not found[section]:
+        if words[:1] == ["default"] and len(words) > 1 and not result[section]:
             address = words[1].split("%")[0]
-            found[section] = address if re.match(r"[0-9a-fA-F:.]+\Z", address) and not words[1][:4] == "link" else True
-    found["ip_gw"] = bool(found["ip4_gw"] or found["ip6_gw"])
-    return found
+            result[section] = address if re.match(r"[0-9a-fA-F:.]+\Z", address) and not words[1][:4] == "link" else True
+    result["ip_gw"] = bool(result["ip4_gw"] or result["ip6_gw"])
+    return result

@@ -28,7 +28,7 @@ def offered(text):
 def plan(text):
     """``{upgrade | install | reinstall | remove | downgrade: {name: {version: {current, new}, repo, reason}}}`` from a
     dry run. Salt: pkgng._parse_upgrade"""
-    found = {kind: {} for _, kind in _TITLES}
+    result = {kind: {} for _, kind in _TITLES}
     kind = None
     for line in text.splitlines():
         if not line.strip():
@@ -40,13 +40,13 @@ def plan(text):
             match = _MOVED.match(line)
             if match:
                 name, current, new, repo, reason = match.groups()
-                found[kind][name] = {"version": {"current": current, "new": new}, "repo": repo, "reason": reason}
+                result[kind][name] = {"version": {"current": current, "new": new}, "repo": repo, "reason": reason}
         elif kind:
             match = (_ADDED if kind == "install" else _THERE).match(line)
             if match:
                 name, current, repo, reason = match.groups()
-                found[kind][name] = {"version": {"current": current}, "repo": repo, "reason": reason}
-    return found
+                result[kind][name] = {"version": {"current": current}, "repo": repo, "reason": reason}
+    return result
 
 
 def locked(text):

@@ -74,15 +74,15 @@ def packages(text, osarch):
     """``{name: [attributes]}`` of all lines; each list goes from the oldest version to the newest."""
     from thin.utils.packages import rpmversion
 
-    found = {}
+    packages = {}
     for line in text.splitlines():
         parsed = one(line, osarch)
         if parsed is not None:
-            found.setdefault(parsed[0], []).append(parsed[1])
-    for several in found.values():
+            packages.setdefault(parsed[0], []).append(parsed[1])
+    for several in packages.values():
         if len(several) > 1:
             several.sort(key=lambda attributes: rpmversion.sort_key(full_version(attributes)))
-    return found
+    return packages
 
 
 def full_version(attributes):
@@ -118,7 +118,7 @@ _VERIFIED = (
 
 def verified(text, ignore_types=()):
     """``{path: {"mismatch": [what differs], "type": "config"}}`` from ``rpm -V``; or ``{"missing": True}``."""
-    found = {}
+    result = {}
     for flags, kind, path in _verify_lines(text):
         entry = {}
         if flags is None:
@@ -128,17 +128,17 @@ def verified(text, ignore_types=()):
         if kind in _KINDS:
             entry["type"] = _KINDS[kind]
         if entry.get("type") not in ignore_types:
-            found[path] = entry
-    return found
+            result[path] = entry
+    return result
 
 
 def modified(text):
     """``{path: ["size", "checksum", …]}`` from ``rpm -V``; with ``config`` for a configuration file."""
-    found = {}
+    result = {}
     for flags, kind, path in _verify_lines(text):
         words = ["missing"] if flags is None else [name for (_, _, name), flag in zip(_VERIFIED, flags) if flag != "."]
-        found[path] = words + (["config"] if kind is not None else [])
-    return found
+        result[path] = words + (["config"] if kind is not None else [])
+    return result
 
 
 def _verify_lines(text):

@@ -85,11 +85,11 @@ def requirement(text):
     match = _REQUIREMENT.match(text)
     if not match:
         raise ValueError("invalid requirement")
-    found = []
+    result = []
     for part in match.group(2).split(","):
         if part.strip():
             condition = _SPECIFIER.match(part)
             if not condition:
                 raise ValueError("invalid specifier: %s" % part.strip())
-            found.append(condition.groups())
-    return normalize(match.group(1)), found
+            result.append(condition.groups())
+    return normalize(match.group(1)), result

@@ -49,22 +49,22 @@ def plan(
     returns the version of a package file (None: unknown). ``current``: ``{name: [versions]}`` of the installed
     packages; ``purging``: the names marked to be purged; ``compare``: the provider's comparison of versions.
     """
-    found = Plan()
-    found.unpurge = [pkg for pkg in wanted if pkg in purging]
+    done = Plan()
+    done.unpurge = [pkg for pkg in wanted if pkg in purging]
     for pkg, want in wanted.items():
         have = current.get(pkg) or (normalize and current.get(normalize(pkg)))
         if not have:
-            found.absent.append(pkg)
-            found.install[pkg] = want
+            done.absent.append(pkg)
+            done.install[pkg] = want
         elif reinstall:
-            found.reinstall[pkg] = want
+            done.reinstall[pkg] = want
         else:
             spec = source_version(want) if source_version else want
             if spec:
-                found.versions_asked = True
+                done.versions_asked = True
                 if not pkgspec.fulfills(have, spec, compare, ignore_epoch, allow_updates and not source_version):
-                    found.install[pkg] = want
-    return found
+                    done.install[pkg] = want
+    return done
 
 
 def report(wanted, done, left, changes, held, are_sources, altered=None, still=None):
@@ -78,7 +78,7 @@ def report(wanted, done, left, changes, held, are_sources, altered=None, still=N
     shown = {pkg: pkg if are_sources else pkgspec.label(pkg, wanted[pkg]) for pkg in wanted}
     missing = [shown[pkg] for pkg in done.install if pkg in left]
     installed = [shown[pkg] for pkg in done.install if pkg not in left]
-    there = [shown[pkg] for pkg in wanted if pkg not in done.install and pkg not in done.reinstall]
+    present = [shown[pkg] for pkg in wanted if pkg not in done.install and pkg not in done.reinstall]
     unchanged = [pkg for pkg in done.reinstall if (still.get(pkg) if pkg in altered else pkg not in changes)]
     comments = []
     if missing:
@@ -86,8 +86,8 @@ def report(wanted, done, left, changes, held, are_sources, altered=None, still=N
     if installed:
         comments.append(were_installed(installed))
     comments += [words["comment"] for words in held if words["changes"]]
-    if there:
-        comments.append(were_there(there))
+    if present:
+        comments.append(were_there(present))
     comments += [words["comment"] for words in held if not words["changes"]]
     for pkg in done.reinstall:
         words = "Reinstall was not successful for package %s." if pkg in unchanged else "Package %s was reinstalled."

@@ -70,8 +70,8 @@ def names_and_sources(sources, normalize=None):
 
 def split_condition(text):
     """``(">=", "1.2")`` from ``">= 1.2"``; ``("", "1.2")`` without an operator. Salt: utils.pkg.split_comparison"""
-    found = _CONDITION.match(text.strip())
-    return (found.group(1) or "", found.group(2).strip()) if found else ("", text.strip())
+    match = _CONDITION.match(text.strip())
+    return (match.group(1) or "", match.group(2).strip()) if match else ("", text.strip())
 
 
 def conditions(text):

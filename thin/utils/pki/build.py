@@ -39,21 +39,21 @@ class CertificateDraft(Draft):
 
     def changes(self, current, serial_number=None):
         """The differences from the present Certificate, in the shape of the state's changes."""
-        found = {}
+        changes = {}
         if serial_number is not None and self.serial_number != current.serial_number:
-            found["serial_number"] = serial_number
+            changes["serial_number"] = serial_number
         if self.public != current.public:
-            found["private_key"] = True
+            changes["private_key"] = True
         if self.signing_cert and not current.verify(self.signing_cert.public):
-            found["signing_private_key"] = True
+            changes["signing_private_key"] = True
         if self.subject != current.subject:
-            found["subject_name"] = self.subject.text()
+            changes["subject_name"] = self.subject.text()
         if self.issuer != current.issuer:
-            found["issuer_name"] = self.issuer.text()
+            changes["issuer_name"] = self.issuer.text()
         different = compare(current.extensions, self.extensions)
         if any(different.values()):
-            found["extensions"] = different
-        return found
+            changes["extensions"] = different
+        return changes
 
 
 class RequestDraft(Draft):
@@ -66,15 +66,15 @@ class RequestDraft(Draft):
         return Request(signing.signed(self.signing_key, info, digest))
 
     def changes(self, current):
-        found = {}
+        changes = {}
         if self.public != current.public:
-            found["private_key"] = True
+            changes["private_key"] = True
         if self.subject != current.subject:
-            found["subject_name"] = self.subject.text()
+            changes["subject_name"] = self.subject.text()
         different = compare(current.extensions, self.extensions)
         if any(different.values()):
-            found["extensions"] = different
-        return found
+            changes["extensions"] = different
+        return changes
 
 
 class ListDraft(Draft):
@@ -104,11 +104,11 @@ class ListDraft(Draft):
     def changes(self, current):
         if self.issuer is None:
             raise SaltInvocationError("A CRL must have an issuer name: pass signing_cert")
-        found = {}
+        changes = {}
         if self.issuer != current.issuer:
-            found["issuer_name"] = self.issuer.text()
+            changes["issuer_name"] = self.issuer.text()
         if not current.verify(self.signing_key.public):
-            found["public_key"] = True
+            changes["public_key"] = True
         revoked = {"added": [], "changed": [], "removed": []}
         for number, (_, more) in self.revoked.items():
             if number not in current.revoked:
@@ -117,11 +117,11 @@ class ListDraft(Draft):
                 revoked["changed"].append(shown.number(number))
         revoked["removed"] = [shown.number(number) for number in current.revoked if number not in self.revoked]
         if any(revoked.values()):
-            found["revocations"] = revoked
+            changes["revocations"] = revoked
         different = compare(current.extensions, self.extensions)
         if any(different.values()):
-            found["extensions"] = different
-        return found
+            changes["extensions"] = different
+        return changes
 
 
 def certificate(
@@ -170,7 +170,7 @@ def certificate(
     if end < start:
         raise SaltInvocationError("not_after (%s) is before not_before (%s)" % (end, start))
     about = {"subject_key": public, "ca": signing_cert, "ca_key": None if signing_cert else public}
-    found = _wanted(kwargs, oids.FOR_CERTIFICATES, **about)
+    draft = _wanted(kwargs, oids.FOR_CERTIFICATES, **about)
     if request:
         for extension in oids.EXTENSION_ORDER:
             oid = oids.EXTENSIONS[extension]
@@ -178,9 +178,9 @@ def certificate(
                 extension in oids.FOR_CERTIFICATES
                 and extension not in oids.NOT_IN_REQUESTS
                 and oid in request.extensions
-                and oid not in found
+                and oid not in draft
             ):
-                found[oid] = request.extensions[oid]
+                draft[oid] = request.extensions[oid]
     return CertificateDraft(
         subject=name,
         issuer=signing_cert.subject if signing_cert else name,
@@ -188,7 +188,7 @@ def certificate(
         serial_number=serial(serial_number),
         not_before=start,
         not_after=end,
-        extensions=found,
+        extensions=draft,
         signing_key=signing_key,
         signing_cert=signing_cert,
         private_key=own,
@@ -199,8 +199,8 @@ def request(private_key, private_key_passphrase=None, subject=None, **kwargs):
     """The RequestDraft for the arguments of ``x509.create_csr``."""
     key = keys.load_private(private_key, private_key_passphrase)
     wanted = oids.FOR_CERTIFICATES.difference(oids.NOT_IN_REQUESTS)
-    found = _wanted(kwargs, wanted, subject_key=key.public)
-    return RequestDraft(subject=names.build(subject or kwargs), public=key.public, extensions=found, signing_key=key)
+    draft = _wanted(kwargs, wanted, subject_key=key.public)
+    return RequestDraft(subject=names.build(subject or kwargs), public=key.public, extensions=draft, signing_key=key)
 
 
 def _wanted(kwargs, which, **about):
@@ -234,10 +234,10 @@ def revocation_list(
         entry = _revoked(given, now, include_expired)
         if entry:
             entries[entry[0]] = entry[1:]
-    found = {}
+    result = {}
     for name, value in (extensions_ or {}).items():
         if name in oids.FOR_CRLS:
-            found[oids.EXTENSIONS[name]] = extensions.build(name, value, ca=signing_cert)
+            result[oids.EXTENSIONS[name]] = extensions.build(name, value, ca=signing_cert)
         else:
             log.warning("the extension %s of the CRL is not valid and is left out", name)
     return ListDraft(
@@ -245,7 +245,7 @@ def revocation_list(
         not_before=now,
         not_after=now + datetime.timedelta(days=days_valid),
         revoked=entries,
-        extensions=found,
+        extensions=result,
         signing_key=key,
     )
 
@@ -262,18 +262,18 @@ def _revoked(given, now, include_expired):
     number = serial(number)
     if until and not include_expired and now > until:
         return None
-    found = {}
+    result = {}
     for name, value in (given.get("extensions") or {}).items():
         if name in oids.CRL_ENTRY:
-            found[oids.CRL_ENTRY[name]] = extensions.build(name, value)
+            result[oids.CRL_ENTRY[name]] = extensions.build(name, value)
         else:
             log.warning("the extension %s of the CRL's entry is not valid and is left out", name)
-    return number, moment(given["revocation_date"]) if "revocation_date" in given else now, found
+    return number, moment(given["revocation_date"]) if "revocation_date" in given else now, result
 
 
 def revocations(revoked):
     """The entries in the present form, converted from that of older releases: ``name: [{...}]``, ``reason``."""
-    found = []
+    revocations = []
     for given in revoked:
         entry = dict(given)
         first = next(iter(entry.values())) if len(entry) == 1 else None
@@ -283,8 +283,8 @@ def revocations(revoked):
                 entry.update(part)
         if "reason" in entry:
             entry["extensions"] = dict(entry.get("extensions") or {}, CRLReason=entry.pop("reason"))
-        found.append(entry)
-    return found
+        revocations.append(entry)
+    return revocations
 
 
 def utc_now():

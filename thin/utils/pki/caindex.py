@@ -70,5 +70,5 @@ def revoked(index):
     """[(serial number, date)] of the revoked certificates in the index."""
     import datetime
 
-    found = [line.split("\t") for line in lines(index) if line.startswith("R\t")]
-    return [(int(fields[3], 16), datetime.datetime.strptime(fields[2], SHORT)) for fields in found]
+    result = [line.split("\t") for line in lines(index) if line.startswith("R\t")]
+    return [(int(fields[3], 16), datetime.datetime.strptime(fields[2], SHORT)) for fields in result]

@@ -48,10 +48,10 @@ class Item(object):
 
     def inner(self):
         """The single Item in this one."""
-        found = list(self)
-        if len(found) != 1:
-            raise ValueError("bad DER: one value belongs here, not %d" % len(found))
-        return found[0]
+        items = list(self)
+        if len(items) != 1:
+            raise ValueError("bad DER: one value belongs here, not %d" % len(items))
+        return items[0]
 
     def number(self):
         if self.tag not in (INTEGER, ENUMERATED) and self.tag & 0xC0 != 0x80:

@@ -19,13 +19,13 @@ class Signed(object):
     kind = None
 
     def __init__(self, data):
-        found = der.read(data).items()
-        if len(found) != 3:
+        items = der.read(data).items()
+        if len(items) != 3:
             raise ValueError("bad DER: nothing that was signed")
-        self.raw, self.tbs = bytes(data), found[0].raw
-        self.algorithm, self.signature = found[1], found[2].bits()
+        self.raw, self.tbs = bytes(data), items[0].raw
+        self.algorithm, self.signature = items[1], items[2].bits()
         try:
-            self.read(found[0].items())
+            self.read(items[0].items())
         except (IndexError, StopIteration):
             raise ValueError("bad DER: something is missing")
 
@@ -108,22 +108,22 @@ class RevocationList(Signed):
                 self.extensions = extensions(item.inner())
                 continue
             for entry in item.items():
-                found = entry.items()
-                more = extensions(found[2]) if len(found) > 2 else {}
-                self.revoked[found[0].expect(der.INTEGER).number()] = (found[1].time(), more)
+                fields = entry.items()
+                more = extensions(fields[2]) if len(fields) > 2 else {}
+                self.revoked[fields[0].expect(der.INTEGER).number()] = (fields[1].time(), more)
 
 
 def extensions(item):
     """{object identifier: (critical, DER)} of a sequence of extensions. Raises ValueError."""
-    found = {}
+    extensions = {}
     for extension in item.items():
         parts = extension.items()
         critical = parts[1].tag == der.BOOLEAN and parts[1].body != b"\0"
         number = parts[0].expect(der.OID).oid()
-        if number in found:
+        if number in extensions:
             raise ValueError("bad DER: the extension %s twice" % number)
-        found[number] = (critical, parts[-1].expect(der.OCTET_STRING).body)
-    return found
+        extensions[number] = (critical, parts[-1].expect(der.OCTET_STRING).body)
+    return extensions
 
 
 def extensions_der(values):

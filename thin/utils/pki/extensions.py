@@ -58,23 +58,23 @@ def pairs_of(text):
     critical = text.startswith("critical")
     if critical:
         text = text[8:].strip(",").strip()
-    found = []
+    result = []
     for item in text.split(","):
         key, colon, value = item.strip().partition(":")
-        found.append((key.strip(), value.strip() if colon else PRESENT))
-    return found, critical
+        result.append((key.strip(), value.strip() if colon else PRESENT))
+    return result, critical
 
 
 def _listed(value):
     """The (key, value) pairs of a list of ``key:value`` texts and dicts."""
-    found = []
+    result = []
     for item in value:
         if isinstance(item, str) and ":" in item:
             key, _, rest = item.partition(":")
-            found.append((key.strip(), rest.strip()))
+            result.append((key.strip(), rest.strip()))
         elif isinstance(item, dict):
-            found.extend(item.items())
-    return found
+            result.extend(item.items())
+    return result
 
 
 def _names_given(value):
@@ -93,8 +93,8 @@ def _flat(pair):
 
 def _basic(value, *about):
     if isinstance(value, str):
-        found, critical = pairs_of(value.lower())
-        value = dict(found)
+        pairs, critical = pairs_of(value.lower())
+        value = dict(pairs)
         value["ca"] = value["ca"] == "true"
     else:
         critical = bool(value.get("critical", False))
@@ -112,17 +112,17 @@ def _basic(value, *about):
 
 
 def _usage(value, *about):
-    found = {number for number, name in enumerate(_USAGES) if name in value}
-    if found & {7, 8} and 4 not in found:
+    result = {number for number, name in enumerate(_USAGES) if name in value}
+    if result & {7, 8} and 4 not in result:
         raise SaltInvocationError("encipher_only and decipher_only can only be true when key_agreement is true")
-    return "critical" in value, der.tlv(der.BIT_STRING, der.flags(found)[2:])
+    return "critical" in value, der.tlv(der.BIT_STRING, der.flags(result)[2:])
 
 
 def _purposes(value, *about):
     critical = "critical" in value
     if isinstance(value, str):
-        found, critical = pairs_of(value)
-        value = [key for key, _ in found]
+        pairs, critical = pairs_of(value)
+        value = [key for key, _ in pairs]
     elif not isinstance(value, list):
         value = [value]
     numbers = [oids.PURPOSES.get(name, name) for name in value if name != "critical"]
@@ -170,16 +170,16 @@ def _authority_key(value, subject_key, ca, ca_key):
 
 def _issuer_names(value, subject_key, ca, ca_key):
     pairs, critical = _names_given(value)
-    found = []
+    issuer_names = []
     if ("issuer", "copy") in pairs:
         if not ca:
             raise SaltInvocationError("Need CA certificate to copy to issuerAltName")
         extension = ca.extensions.get(oids.EXTENSIONS["subjectAltName"])
         if not extension:
             raise CommandExecutionError("No subjectAltName extension was found in the CA certificate to copy from")
-        found = [item.raw for item in der.read(extension[1])]
+        issuer_names = [item.raw for item in der.read(extension[1])]
         pairs = [pair for pair in pairs if pair[0] != "issuer"]
-    return critical, der.sequence(*(found + general.build(pairs)))
+    return critical, der.sequence(*(issuer_names + general.build(pairs)))
 
 
 def _subject_names(value, *about):
@@ -193,14 +193,14 @@ def _access(value, *about):
     else:
         given = [value] if isinstance(value, dict) else [item for item in value if isinstance(item, dict)]
         pairs = [pair for item in given for pair in item.items() if pair[0] != "critical"]
-    found = []
+    access = []
     for method, location in pairs:
         try:
             number = general.oid(oids.ACCESS.get(method, method))
         except CommandExecutionError:
             raise CommandExecutionError("Unknown access OID: %s" % method)
-        found.append(der.sequence(number, general.build([_flat(location)])[0]))
-    return False, der.sequence(*found)
+        access.append(der.sequence(number, general.build([_flat(location)])[0]))
+    return False, der.sequence(*access)
 
 
 def _general_list(value):
@@ -209,12 +209,12 @@ def _general_list(value):
 
 def _reason_flags(reasons):
     """The content of ReasonFlags."""
-    found = set()
+    reason_flags = set()
     for reason in reasons:
         if _REASONS.get(reason, (None,))[0] is None:
             raise SaltInvocationError("%r is not a valid reason here" % (reason,))
-        found.add(_REASONS[reason][0])
-    return der.flags(found)
+        reason_flags.add(_REASONS[reason][0])
+    return der.flags(reason_flags)
 
 
 def _point_name(fullname, relative):
@@ -232,16 +232,16 @@ def _point_name(fullname, relative):
 def _points(value, *about):
     critical = "critical" in value
     if isinstance(value, str):
-        found, critical = pairs_of(value)
+        entries, critical = pairs_of(value)
     else:
-        found = []
+        entries = []
         for item in [value] if isinstance(value, dict) else value:
             if isinstance(item, str) and ":" in item:
-                found.extend(_listed([item]))
+                entries.extend(_listed([item]))
             elif item != "critical":
-                found.append(item)
+                entries.append(item)
     points = []
-    for point in found:
+    for point in entries:
         if not isinstance(point, dict):
             point = {"fullname": "%s:%s" % tuple(point)}
         parts = [_point_name(point.get("fullname"), point.get("relativename"))]
@@ -281,18 +281,18 @@ def _policies(value, *about):
     if isinstance(value, str):
         numbers = [item.strip() for item in value.split(",") if item.strip() != "critical"]
         try:
-            found = [der.sequence(general.oid(number)) for number in numbers]
+            policies = [der.sequence(general.oid(number)) for number in numbers]
         except CommandExecutionError:
             raise SaltInvocationError("certificatePolicies defined as string must be a comma-separated list of OID.")
-        return value.startswith("critical"), der.sequence(*found)
-    found = []
+        return value.startswith("critical"), der.sequence(*policies)
+    policies = []
     for number, qualifiers in value.items():
         if number == "critical":
             continue
         given = [qualifiers] if isinstance(qualifiers, (str, dict)) else qualifiers or []
         parts = [part for part in map(_qualifier, given) if part]
-        found.append(der.sequence(general.oid(number), der.sequence(*parts) if parts else b""))
-    return bool(value.get("critical", False)), der.sequence(*found)
+        policies.append(der.sequence(general.oid(number), der.sequence(*parts) if parts else b""))
+    return bool(value.get("critical", False)), der.sequence(*policies)
 
 
 def _qualifier(given):
@@ -312,8 +312,8 @@ def _qualifier(given):
 def _policy_constraints(value, *about):
     critical = "critical" in value
     if isinstance(value, str):
-        found, critical = pairs_of(value)
-        value = dict(found)
+        pairs, critical = pairs_of(value)
+        value = dict(pairs)
     names_of = ((0, "requireExplicitPolicy"), (1, "inhibitPolicyMapping"))
     parts = [der.implicit(tag, der.integer(int(value[name]))) for tag, name in names_of if name in value]
     if not parts:
@@ -324,8 +324,8 @@ def _policy_constraints(value, *about):
 def _any_policy(value, *about):
     critical = False
     if isinstance(value, str):
-        found, critical = pairs_of(value)
-        value = int(found[0][0])
+        pairs, critical = pairs_of(value)
+        value = int(pairs[0][0])
     elif isinstance(value, dict):
         critical = "critical" in value
         if "value" not in value:
@@ -338,22 +338,22 @@ def _any_policy(value, *about):
 
 def _name_constraints(value, *about):
     critical = "critical" in value
-    found = {}
+    name_constraints = {}
     if isinstance(value, dict):
         for scope in ("permitted", "excluded"):
             if scope in value:
-                found[scope] = _listed(value[scope])
+                name_constraints[scope] = _listed(value[scope])
     else:
         for item in value.split(","):
             scope, _, constraint = item.strip().partition(";")
             if scope in ("permitted", "excluded"):
-                found.setdefault(scope, []).append(_flat(constraint))
-    if not any(found.values()):
+                name_constraints.setdefault(scope, []).append(_flat(constraint))
+    if not any(name_constraints.values()):
         raise SaltInvocationError("nameConstraints needs at least one definition")
     parts = [
-        der.context(number, *[der.sequence(name) for name in general.build(found[scope])])
+        der.context(number, *[der.sequence(name) for name in general.build(name_constraints[scope])])
         for number, scope in enumerate(("permitted", "excluded"))
-        if found.get(scope)
+        if name_constraints.get(scope)
     ]
     return critical, der.sequence(*parts)
 
@@ -396,8 +396,8 @@ def _delta(value, *about):
 
 def _reason(value, *about):
     if isinstance(value, str):
-        found, critical = pairs_of(value)
-        wanted = found[0][0]
+        pairs, critical = pairs_of(value)
+        wanted = pairs[0][0]
     else:
         critical = "critical" in value
         wanted = next(item for item in value if item != "critical")

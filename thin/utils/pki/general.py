@@ -8,12 +8,12 @@ from thin.utils.pki import der, names
 
 def build(pairs):
     """[DER] of (type, value) pairs. Raises CommandExecutionError, SaltInvocationError."""
-    found = []
+    result = []
     for pair in pairs:
         if len(pair) != 2:
             raise SaltInvocationError("A general name is written as type:value, not %s" % ":".join(map(str, pair)))
-        found.append(_one(pair[0].lower(), pair[1]))
-    return found
+        result.append(_one(pair[0].lower(), pair[1]))
+    return result
 
 
 def _one(kind, value):

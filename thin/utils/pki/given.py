@@ -110,11 +110,11 @@ def each(pattern, read):
     """{path: result of ``read``} of the files that match the glob ``pattern`` and can be read."""
     import glob
 
-    found = {}
+    result = {}
     for path in glob.glob(pattern):
         if os.path.isfile(path):
             try:
-                found[path] = read(path)
+                result[path] = read(path)
             except (SaltInvocationError, ValueError) as exc:
                 log.debug("%s: %s", path, exc)
-    return found
+    return result

@@ -49,10 +49,10 @@ class PublicKey(object):
 
 def _parts(item, tag):
     """([the algorithm's items], the key's Item)"""
-    found = item.items()
-    if len(found) < 2 or found[1].tag != tag:
+    items = item.items()
+    if len(items) < 2 or items[1].tag != tag:
         raise ValueError("bad DER: no key")
-    return found[0].items(), found[1]
+    return items[0].items(), items[1]
 
 
 class PrivateKey(object):
@@ -83,15 +83,15 @@ class PrivateKey(object):
 
 
 def _as_pkcs8(data):
-    found = der.read(data).items()
-    tags = [item.tag for item in found]
+    items = der.read(data).items()
+    tags = [item.tag for item in items]
     if tags[:3] == [der.INTEGER, der.SEQUENCE, der.OCTET_STRING]:
-        found[1].items()[0].expect(der.OID)
+        items[1].items()[0].expect(der.OID)
         return bytes(data)
-    if len(found) >= 9 and set(tags[:9]) == {der.INTEGER}:
+    if len(items) >= 9 and set(tags[:9]) == {der.INTEGER}:
         algorithm = der.sequence(der.oid(oids.RSA), der.tlv(der.NULL))
     elif tags[:2] == [der.INTEGER, der.OCTET_STRING] and 0xA0 in tags:
-        curve = next(item for item in found if item.tag == 0xA0).inner()
+        curve = next(item for item in items if item.tag == 0xA0).inner()
         algorithm = der.sequence(der.oid(oids.EC), curve.raw)
     else:
         raise ValueError("bad DER: no private key")
@@ -130,19 +130,19 @@ class Container(object):
 
 def spki_of(certificate):
     """The SubjectPublicKeyInfo in a certificate's DER."""
-    found = der.read(certificate).items()[0].items()
-    return found[6 if found[0].tag == 0xA0 else 5].raw
+    items = der.read(certificate).items()[0].items()
+    return items[6 if items[0].tag == 0xA0 else 5].raw
 
 
 def is_container(data):
     """Whether these bytes look like PKCS#12."""
     try:
-        found = der.read(data).items()
+        items = der.read(data).items()
         return (
-            len(found) > 1
-            and found[0].tag == der.INTEGER
-            and found[0].number() == 3
-            and found[1].items()[0].tag == der.OID
+            len(items) > 1
+            and items[0].tag == der.INTEGER
+            and items[0].number() == 3
+            and items[1].items()[0].tag == der.OID
         )
     except (IndexError, ValueError):
         return False
@@ -158,7 +158,7 @@ def container(data, passphrase):
     if done.retcode and b"unsupported" in done.stderr:
         done = openssl.run(argv + ["-legacy"], data, secrets)
     if done.retcode:
-        words = openssl.said(done)
+        words = openssl.error_text(done)
         if "password" in words or "bad decrypt" in words or "Mac verify" in words:
             raise given.InvalidPassword()
         raise given.DeserializationError("Could not deserialize binary data as PKCS#12: %s" % words)
@@ -167,7 +167,7 @@ def container(data, passphrase):
 
 def _bags(shown):
     """[(kind, DER, {attribute: text})] from the output of ``openssl pkcs12``."""
-    found, attributes, lines, within = [], {}, [], False
+    bags, attributes, lines, within = [], {}, [], False
     for line in shown.splitlines():
         if line.startswith(b"-----BEGIN"):
             lines, within = [], True
@@ -175,14 +175,14 @@ def _bags(shown):
             lines.append(line)
             if line.startswith(b"-----END"):
                 kind, _, body = pem.blocks(b"\n".join(lines))[0]
-                found.append((kind, body, attributes))
+                bags.append((kind, body, attributes))
                 attributes, within = {}, False
         elif line.startswith(b"Bag Attributes"):
             attributes = {}
         elif line.startswith(b"    "):
             name, _, value = line.strip().decode("utf-8", "replace").partition(":")
             attributes[name] = value.strip()
-    return found
+    return bags
 
 
 def make_container(key, certificates, passphrase=None, name=None, old=False):
@@ -227,8 +227,8 @@ def load_private_as(value, passphrase=None):
             raise CommandExecutionError("PKCS12-encoded blob does not contain a private key.")
         return held.key, "pkcs12"
     try:
-        found = der.read(data).items()
-        encrypted = [item.tag for item in found] == [der.SEQUENCE, der.OCTET_STRING]
+        items = der.read(data).items()
+        encrypted = [item.tag for item in items] == [der.SEQUENCE, der.OCTET_STRING]
         key = None if encrypted else PrivateKey(data)
     except (IndexError, ValueError):
         raise given.PrivDeserializationError("Could not deserialize binary data, neither as DER nor PKCS#12.")

@@ -38,8 +38,8 @@ def certificate_as(value, passphrase=None):
         except (ValueError, given.DeserializationError):
             pass
     try:
-        found = [Certificate(one) for one in unbundle(data)]
-        return Loaded(found[0], "pkcs7_der", found[1:])
+        certificate_as = [Certificate(one) for one in unbundle(data)]
+        return Loaded(certificate_as[0], "pkcs7_der", certificate_as[1:])
     except (IndexError, ValueError):
         raise given.CertDeserializationError("Could not deserialize binary data, neither as DER nor PKCS#7, PKCS#12.")
 
@@ -51,8 +51,8 @@ def _from_pem(data):
         blocks = []
     if blocks and blocks[0][0] == "PKCS7":
         try:
-            found = [Certificate(one) for one in unbundle(blocks[0][2])]
-            return Loaded(found[0], "pkcs7_pem", found[1:])
+            result = [Certificate(one) for one in unbundle(blocks[0][2])]
+            return Loaded(result[0], "pkcs7_pem", result[1:])
         except (IndexError, ValueError):
             raise given.CertDeserializationError("Could not load PEM-encoded PKCS#7 blob")
     try:

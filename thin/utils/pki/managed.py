@@ -92,14 +92,14 @@ class Managed(object):
             else:
                 linked = True
         exists = os.path.isfile(path) and not linked
-        found = examine(path) if exists else Found(changes={"created": self.name})
-        changes = found.changes
-        if found.replaced or linked:
+        examined = examine(path) if exists else Found(changes={"created": self.name})
+        changes = examined.changes
+        if examined.replaced or linked:
             changes["replaced"] = self.name
         if not changes and early["result"] and not early["changes"]:
             return self.with_sub(early)
         ret["changes"] = changes
-        verb = "recreated" if changes and (exists if exists_counts else found.current) else "created"
+        verb = "recreated" if changes and (exists if exists_counts else examined.current) else "created"
         if self.opts["test"]:
             ret["result"] = None if changes else True
             if changes:
@@ -107,7 +107,7 @@ class Managed(object):
             return self.with_sub(early)
         content = None
         if changes:
-            content = make(found)
+            content = make(examined)
             ret["comment"] = "The %s has been %s" % (self.what, verb)
         if linked:
             safepath.unlink(self.name)
@@ -115,13 +115,13 @@ class Managed(object):
             done = self.managed(replace=False)
             self.with_sub(done)
             if done["result"] is False:
-                return self.failed(found.current)
+                return self.failed(examined.current)
             self._write(path, content)
             return ret
         how = {"contents": content.decode("ascii"), "replace": True} if changes else {"replace": False}
         done = self.managed(**how)
         self.with_sub(done)
-        return self.failed(found.current) if done["result"] is False else ret
+        return self.failed(examined.current) if done["result"] is False else ret
 
     def managed(self, test=None, **kwargs):
         """Call file.managed and return its return."""

@@ -48,12 +48,12 @@ class Name(object):
 
     def parts(self):
         """{C, ST, …: first value} of the attributes with a short name in Salt's arguments."""
-        found = {}
+        parts = {}
         for short in oids.NAME_ORDER:
             value = self.first(oids.NAME_ATTRS[short])
             if value is not None:
-                found[short] = value
-        return found
+                parts[short] = value
+        return parts
 
     def hash(self):
         """openssl's hash of a name: four octets."""
@@ -70,11 +70,11 @@ def read(item):
 
 
 def read_relative(item, tag=der.SET):
-    found = []
+    result = []
     for attribute in item.items(tag):
         number, value = attribute.items()
-        found.append((number.expect(der.OID).oid(), value.text()))
-    return tuple(found)
+        result.append((number.expect(der.OID).oid(), value.text()))
+    return tuple(result)
 
 
 def relative(rdn):
@@ -123,12 +123,12 @@ def build(given):
 def build_relative(text):
     """One relative name from its text. Raises CommandExecutionError, SaltInvocationError."""
     try:
-        found = _parse(text)
+        names = _parse(text)
     except (TypeError, ValueError):
         raise CommandExecutionError("Failed parsing rdn string: %s" % (text,))
-    if len(found) != 1:
+    if len(names) != 1:
         raise SaltInvocationError("Specified string is not a Relative Distinguished Name, but a Distinguished Name.")
-    return found[0]
+    return names[0]
 
 
 def _checked(number, value):
@@ -150,7 +150,7 @@ def _checked(number, value):
 
 def _parse(text):
     """The relative names of a text of RFC 4514, in its order. Raises ValueError."""
-    found, at = [], 0
+    parsed, at = [], 0
     while True:
         rdn = []
         while True:
@@ -172,9 +172,9 @@ def _parse(text):
             if text[at : at + 1] != "+":
                 break
             at += 1
-        found.append(tuple(rdn))
+        parsed.append(tuple(rdn))
         if at == len(text):
-            return found
+            return parsed
         if text[at] != ",":
             raise ValueError(text)
         at += 1

@@ -27,11 +27,11 @@ def output(argv, stdin=b"", secrets=None):
     """The output (bytes) of ``openssl ARGV``. Raises CommandExecutionError with its error."""
     done = run(argv, stdin, secrets)
     if done.retcode:
-        raise CommandExecutionError("openssl %s failed: %s" % (argv[0], said(done)))
+        raise CommandExecutionError("openssl %s failed: %s" % (argv[0], error_text(done)))
     return done.stdout
 
 
-def said(done):
+def error_text(done):
     """The error text of a failed command."""
     text = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
     return text or "exit code %s" % done.retcode

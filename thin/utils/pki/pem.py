@@ -22,13 +22,13 @@ def blocks(data):
     ValueError."""
     import base64
 
-    found = []
+    blocks = []
     for kind, body in _BLOCK.findall(data):
         headers, blank, rest = body.replace(b"\r", b"").partition(b"\n\n")
         if not blank or b":" not in headers:
             headers, rest = b"", body
-        found.append((kind.decode("ascii"), headers, base64.b64decode(rest, validate=False)))
-    return found
+        blocks.append((kind.decode("ascii"), headers, base64.b64decode(rest, validate=False)))
+    return blocks
 
 
 def is_pem(data):
@@ -41,13 +41,13 @@ def tidy(text, kind=None):
     Accepts blocks whose line ends were lost or written as ``\\n``. Raises SaltInvocationError without a block.
     """
     text = text.replace("\\n", "\n")
-    said = "(it holds a private key, and is not shown)" if "PRIVATE KEY" in text else text
+    shown = "(it holds a private key, and is not shown)" if "PRIVATE KEY" in text else text
     pattern = "-----BEGIN (%s)-----(.*?)-----END \\1-----" % ("(?:%s)" % kind if kind else "[0-9A-Z ]+")
     match = re.search(pattern, text, re.DOTALL)
     if not match:
         if kind:
-            raise SaltInvocationError("PEM does not contain a single entry of type %s:\n%s" % (kind, said))
-        raise SaltInvocationError("PEM text not valid:\n%s" % said)
+            raise SaltInvocationError("PEM does not contain a single entry of type %s:\n%s" % (kind, shown))
+        raise SaltInvocationError("PEM text not valid:\n%s" % shown)
     name, body = match.group(1), match.group(match.lastindex)
     headers = re.match(r"\s*(Proc-Type: 4,ENCRYPTED)\s*(DEK-Info: [0-9A-Z-]+,[0-9A-Fa-f]+)\s", body)
     lines = ["-----BEGIN %s-----" % name]
@@ -56,6 +56,6 @@ def tidy(text, kind=None):
         body = body[headers.end() :]
     body = "".join(body.split())
     if not body:
-        raise SaltInvocationError("PEM text not valid:\n%s" % said)
+        raise SaltInvocationError("PEM text not valid:\n%s" % shown)
     lines += [body[at : at + 64] for at in range(0, len(body), 64)]
     return ("\n".join(lines + ["-----END %s-----" % name]) + "\n").encode("ascii")

@@ -19,12 +19,12 @@ def all_of(values, identifiers=None):
     """{name of the argument: what it says} of {object identifier: (critical, DER)}. ``known``: {name: identifier}."""
     identifiers = identifiers or oids.EXTENSIONS
     order = oids.EXTENSION_ORDER if identifiers is oids.EXTENSIONS else identifiers
-    found = {}
+    result = {}
     for name in order:
         if identifiers[name] in values:
             critical, data = values[identifiers[name]]
-            found[name] = dict({"critical": critical}, **_SHOWN[name](der.read(data)))
-    return found
+            result[name] = dict({"critical": critical}, **_SHOWN[name](der.read(data)))
+    return result
 
 
 def _basic(item):
@@ -38,8 +38,8 @@ def _basic(item):
 
 
 def _usage(item):
-    found = item.flags()
-    shown = {name: number in found for number, name in enumerate(extensions.USAGES)}
+    flags = item.flags()
+    shown = {name: number in flags for number, name in enumerate(extensions.USAGES)}
     if not shown["keyAgreement"]:
         shown["encipherOnly"] = shown["decipherOnly"] = False
     return shown
@@ -55,15 +55,15 @@ def _subject_key(item):
 
 
 def _authority_key(item):
-    found = {"keyid": None, "issuer": None, "issuer_sn": None}
+    result = {"keyid": None, "issuer": None, "issuer_sn": None}
     for part in item.items():
         if part.tag == 0x80:
-            found["keyid"] = hexed(part.body)
+            result["keyid"] = hexed(part.body)
         elif part.tag == 0xA1:
-            found["issuer"] = [general.shown(name) for name in part]
+            result["issuer"] = [general.shown(name) for name in part]
         elif part.tag == 0x82:
-            found["issuer_sn"] = number(part.number())
-    return found
+            result["issuer_sn"] = number(part.number())
+    return result
 
 
 def _names(item):
@@ -71,12 +71,12 @@ def _names(item):
 
 
 def _access(item):
-    found = []
+    access = []
     for part in item.items():
         method, location = part.items()
         # as in Salt, only these names are without their type
-        found.append({oids.ACCESS_NAMES.get(method.oid(), method.oid()): general.shown(location).partition(":")[2]})
-    return {"value": found}
+        access.append({oids.ACCESS_NAMES.get(method.oid(), method.oid()): general.shown(location).partition(":")[2]})
+    return {"value": access}
 
 
 def _point_name(item):
@@ -92,7 +92,7 @@ def _reasons(item):
 
 
 def _points(item):
-    found = []
+    points = []
     for part in item.items():
         point = {"crlissuer": [], "fullname": [], "reasons": [], "relativename": None}
         for piece in part.items():
@@ -102,13 +102,13 @@ def _points(item):
                 point["reasons"] = _reasons(piece)
             elif piece.tag == 0xA2:
                 point["crlissuer"] = [general.shown(name) for name in piece]
-        found.append(point)
-    return {"value": found}
+        points.append(point)
+    return {"value": points}
 
 
 def _issuing_point(item):
     # "onysomereasons" is how Salt spells it
-    found = {
+    result = {
         "fullname": [],
         "onysomereasons": [],
         "relativename": None,
@@ -120,51 +120,51 @@ def _issuing_point(item):
     flags = {0x81: "onlyuser", 0x82: "onlyCA", 0x84: "indirectCRL", 0x85: "onlyAA"}
     for part in item.items():
         if part.tag == 0xA0:
-            found["fullname"], found["relativename"] = _point_name(part)
+            result["fullname"], result["relativename"] = _point_name(part)
         elif part.tag == 0x83:
-            found["onysomereasons"] = _reasons(part)
+            result["onysomereasons"] = _reasons(part)
         elif part.tag in flags:
-            found[flags[part.tag]] = part.body != b"\0"
-    return found
+            result[flags[part.tag]] = part.body != b"\0"
+    return result
 
 
 def _policies(item):
-    found = []
+    policies = []
     for part in item.items():
         pieces = part.items()
         qualifiers = [_qualifier(*one.items()) for one in (pieces[1].items() if len(pieces) > 1 else ())]
-        found.append({pieces[0].oid(): qualifiers})
-    return {"value": found}
+        policies.append({pieces[0].oid(): qualifiers})
+    return {"value": policies}
 
 
 def _qualifier(kind, value):
     if kind.oid() == oids.CPS:
         return {"practice_statement": value.text()}
     # "organizataion" is how Salt spells it
-    found = {"organizataion": None, "notice_numbers": None, "explicit_text": None}
+    result = {"organizataion": None, "notice_numbers": None, "explicit_text": None}
     for part in value.items():
         if part.tag == der.SEQUENCE:
             organization, numbers = part.items()
-            found["organizataion"] = organization.text()
-            found["notice_numbers"] = [one.number() for one in numbers.items()]
+            result["organizataion"] = organization.text()
+            result["notice_numbers"] = [one.number() for one in numbers.items()]
         else:
-            found["explicit_text"] = part.text()
-    return found
+            result["explicit_text"] = part.text()
+    return result
 
 
 def _policy_constraints(item):
-    found = {"inhibitPolicyMapping": None, "requireExplicitPolicy": None}
+    policy_constraints = {"inhibitPolicyMapping": None, "requireExplicitPolicy": None}
     for part in item.items():
-        found["requireExplicitPolicy" if part.tag == 0x80 else "inhibitPolicyMapping"] = part.number()
-    return found
+        policy_constraints["requireExplicitPolicy" if part.tag == 0x80 else "inhibitPolicyMapping"] = part.number()
+    return policy_constraints
 
 
 def _name_constraints(item):
-    found = {"excluded": [], "permitted": []}
+    name_constraints = {"excluded": [], "permitted": []}
     for part in item.items():
         scope = "permitted" if part.tag == 0xA0 else "excluded"
-        found[scope] = [general.shown(subtree.items()[0]) for subtree in part]
-    return found
+        name_constraints[scope] = [general.shown(subtree.items()[0]) for subtree in part]
+    return name_constraints
 
 
 def _no_check(item):

@@ -55,7 +55,7 @@ def sign(key, data, digest):
             argv = ["dgst", "-" + digest.lower().replace("_", "-"), "-sign", "/dev/stdin", path]
             done = openssl.run(argv, secret)
         if done.retcode:
-            raise CommandExecutionError("openssl could not sign: %s" % openssl.said(done))
+            raise CommandExecutionError("openssl could not sign: %s" % openssl.error_text(done))
         return done.stdout
 
 
@@ -74,8 +74,8 @@ def digest_of(item):
 
 
 def _pss_digest(item):
-    found = item.items()
-    for part in found[1] if len(found) > 1 else ():
+    items = item.items()
+    for part in items[1] if len(items) > 1 else ():
         if part.tag == 0xA0:
             return _HASHES.get(part.inner().items()[0].oid())
     return "sha1"

@@ -144,11 +144,11 @@ class Certificate(object):
 
 def _options(data):
     """{name: value} of options; "" for one without a value."""
-    found, wire = {}, Wire(data)
+    options, wire = {}, Wire(data)
     while wire.rest():
         name, value = wire.text(), wire.string()
-        found[name] = Wire(value).text() if value else ""
-    return found
+        options[name] = Wire(value).text() if value else ""
+    return options
 
 
 class Folder(object):
@@ -188,8 +188,8 @@ def keygen(argv, passphrases=()):
 def checked(done, what):
     """Raise CommandExecutionError if ssh-keygen failed; ``what`` says what it was to do."""
     if done.retcode:
-        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
-        raise CommandExecutionError("ssh-keygen could not %s: %s" % (what, said))
+        output = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
+        raise CommandExecutionError("ssh-keygen could not %s: %s" % (what, output))
 
 
 def load(value):
@@ -270,14 +270,14 @@ def load_certificate(value, verify=True):
         if _CERTIFICATE.encode("ascii") not in blob[:64]:
             name = Public(blob).type
         else:
-            name, found = None, Certificate(blob)
+            name, certificate = None, Certificate(blob)
     except ValueError:
         raise CommandExecutionError("Could not load OpenSSH certificate.")
     if name:
         raise SaltInvocationError("The data decoded to a public key (%s), not SSHCertificate" % name)
-    if verify and not is_signed(found):
+    if verify and not is_signed(certificate):
         raise CommandExecutionError("The signature on the SSH certificate was invalid")
-    return found
+    return certificate
 
 
 def is_signed(certificate):

@@ -39,17 +39,17 @@ class Draft(object):
 
     def changes(self, current, serial, signing_key):
         """The differences from the present Certificate, in the shape of the state's changes."""
-        found = {}
+        changes = {}
         if serial is not None and self.serial != current.serial:
-            found["serial_number"] = serial
+            changes["serial_number"] = serial
         if self.public != current.public:
-            found["private_key"] = True
+            changes["private_key"] = True
         if current.signing_key != signing_key:
-            found["signing_private_key"] = True
+            changes["signing_private_key"] = True
         if self.key_id is not None and self.key_id != current.key_id:
-            found["key_id"] = {"old": current.key_id, "new": self.key_id}
+            changes["key_id"] = {"old": current.key_id, "new": self.key_id}
         if self.type != current.type:
-            found["cert_type"] = self.type
+            changes["cert_type"] = self.type
         for name in ("extensions", "critical_options"):
             before, after = getattr(current, name), getattr(self, name)
             different = {
@@ -58,11 +58,11 @@ class Draft(object):
                 "removed": [key for key in before if key not in after],
             }
             if any(different.values()):
-                found[name] = different
+                changes[name] = different
         principals = _principals(current.principals, self.principals)
         if any(principals.values()):
-            found["principals"] = principals
-        return found
+            changes["principals"] = principals
+        return changes
 
 
 def _principals(before, after):

@@ -48,7 +48,7 @@ def quoted(value):
 
 def printed(text):
     """[(path, value or None)] from the output of ``print`` or ``match``."""
-    found = []
+    result = []
     for line in text.splitlines():
         match = _LINE.match(line)
         if not match:
@@ -56,5 +56,5 @@ def printed(text):
         path, value = match.groups()
         if value is not None and len(value) > 1 and value[0] == value[-1] == '"':
             value = re.sub(r"\\(.)", r"\1", value[1:-1])
-        found.append((path, None if value == "(none)" else value))
-    return found
+        result.append((path, None if value == "(none)" else value))
+    return result

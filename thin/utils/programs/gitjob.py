@@ -65,8 +65,8 @@ class Job(object):
             return None
 
     def is_repository(self, sub=".git"):
-        there = os.path.isdir(os.path.join(self.target, sub))
-        return there or self.salt["git.is_worktree"](self.target, user=self.user)
+        exists = os.path.isdir(os.path.join(self.target, sub))
+        return exists or self.salt["git.is_worktree"](self.target, user=self.user)
 
     def say(self, words, *values):
         self.comments.append(words % values if values else words)

@@ -228,11 +228,11 @@ def command_words(git_opts, command, opts=""):
 def taken(kwargs, *names):
     """The arguments with these names, which are keywords or built-ins of Python. Raises SaltInvocationError for
     others."""
-    found = [kwargs.pop(name, None) for name in names]
+    result = [kwargs.pop(name, None) for name in names]
     left = sorted(key for key in kwargs if not key.startswith("__"))
     if left:
         raise SaltInvocationError("The following keyword arguments are not valid: %s" % ", ".join(left))
-    return found
+    return result
 
 
 def several(given):
@@ -245,10 +245,10 @@ def options(given):
     from thin.utils import words
 
     if isinstance(given, (list, tuple)):
-        found = [str(one) for one in given]
+        options = [str(one) for one in given]
     else:
-        found = words.split(str(given)) if given else []
-    return found[:-1] if found and found[-1] == "--" else found
+        options = words.split(str(given)) if given else []
+    return options[:-1] if options and options[-1] == "--" else options
 
 
 #: A line of git fetch about an updated reference.
@@ -260,7 +260,7 @@ _UPDATED = re.compile(
 def fetched(output):
     """``{"new tags", "new branches", "updated tags": [names], "updated branches": {name: {"old", "new"}}}`` from the
     output of git fetch."""
-    found = {}
+    result = {}
     for line in output.split("\n"):
         match = _UPDATED.match(line)
         if not match:
@@ -268,9 +268,9 @@ def fetched(output):
         old, new, kind, name = match.groups()
         name = name.rstrip()
         if kind:
-            found.setdefault("new tags" if kind == "tag" else "new branches", []).append(name)
+            result.setdefault("new tags" if kind == "tag" else "new branches", []).append(name)
         elif old:
-            found.setdefault("updated branches", {})[name] = {"old": old, "new": new}
+            result.setdefault("updated branches", {})[name] = {"old": old, "new": new}
         else:
-            found.setdefault("updated tags", []).append(name)
-    return found
+            result.setdefault("updated tags", []).append(name)
+    return result

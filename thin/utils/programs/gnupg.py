@@ -105,7 +105,7 @@ def status(done, *words):
     return [line[2:] for line in lines if line[0] == "[GNUPG:]" and len(line) > 1 and line[1] in words]
 
 
-def said(done):
+def messages(done):
     """gpg's messages for people."""
     lines = text(done.stderr).strip().split("\n")
     return "\n".join(line for line in lines if not line.startswith("[GNUPG:]"))
@@ -122,20 +122,20 @@ def plain(data):
 def shown(colons):
     """Keys from a listing with colons: ``[{"keyid", "fingerprint", "uids", "created", "expires", "expired",
     "keyLength", "trust", "ownerTrust", "subkeys"}]``, without the properties that it does not have."""
-    found, current = [], None
+    result, current = [], None
     for line in colons.split("\n"):
         fields = line.split(":")
         if fields[0] in ("pub", "sec"):
             current = dict({"keyid": fields[4], "fingerprint": "", "uids": []}, **_about(fields))
-            found.append(current)
-        elif fields[0] in ("sub", "ssb") and found:
+            result.append(current)
+        elif fields[0] in ("sub", "ssb") and result:
             current = dict({"keyid": fields[4], "fingerprint": ""}, **_about(fields))
-            found[-1].setdefault("subkeys", []).append(current)
+            result[-1].setdefault("subkeys", []).append(current)
         elif fields[0] == "fpr" and current is not None and not current["fingerprint"]:
             current["fingerprint"] = fields[9]
-        elif fields[0] == "uid" and found:
-            found[-1]["uids"].append(fields[9].replace("\\x3a", ":"))
-    return found
+        elif fields[0] == "uid" and result:
+            result[-1]["uids"].append(fields[9].replace("\\x3a", ":"))
+    return result
 
 
 def _about(fields):

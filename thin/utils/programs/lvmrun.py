@@ -6,7 +6,7 @@ def run(run_all, command, quiet=False):
     return run_all(command, python_shell=False, ignore_retcode=quiet)
 
 
-def said(done, well):
+def outcome(done, well):
     """``well``, or the error of a failed command."""
     return done["stderr"].strip() if done["retcode"] else well
 
@@ -19,6 +19,6 @@ def yes(force):
 def rows(run_all, command, name, fields, quiet):
     """A dict for each line of a ``...display -c``; [] on failure."""
     done = run(run_all, [command, "-c"] + ([name] if name else []), quiet)
-    found = [line.strip().split(":") for line in done["stdout"].splitlines()] if not done["retcode"] else ()
+    rows = [line.strip().split(":") for line in done["stdout"].splitlines()] if not done["retcode"] else ()
     # an unused device is printed as a sentence, which has too few columns
-    return [dict(zip(fields, row)) for row in found if len(row) >= len(fields)]
+    return [dict(zip(fields, row)) for row in rows if len(row) >= len(fields)]

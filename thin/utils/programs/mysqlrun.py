@@ -74,18 +74,18 @@ class Server(object):
     def __init__(self, salt, context, given):
         self._salt, self._context = salt, context
         named = given.get("connection_default_file")
-        found = {}
+        result = {}
         for name in _CONNECTION:
             value = given.get("connection_" + name)
             if "connection_" + name not in given and not named:
                 value = salt["config.option"]("mysql." + name)
             if value:
-                found[name] = value
-        options = _from_file(found["default_file"], found.get("default_group")) if "default_file" in found else {}
-        ssl = found.pop("ssl", None)
+                result[name] = value
+        options = _from_file(result["default_file"], result.get("default_group")) if "default_file" in result else {}
+        ssl = result.pop("ssl", None)
         if isinstance(ssl, dict):
             options.update(("ssl-%s" % str(key).replace("_", "-"), value) for key, value in ssl.items())
-        options.update(found)
+        options.update(result)
         self._password = options.get("pass")
         words = [("host", "host"), ("user", "user"), ("port", "port"), ("unix_socket", "socket"), ("db", "database")]
         words.append(("charset", "default-character-set"))
@@ -128,32 +128,32 @@ class Server(object):
     def rows(self, sql, hide=()):
         """The rows of one query; None on failure."""
         try:
-            found = self.results(sql.rstrip(";") + ";\n", hide)
+            results = self.results(sql.rstrip(";") + ";\n", hide)
         except Failure:
             return None
-        return found[-1][1] if found else ()
+        return results[-1][1] if results else ()
 
     def dicts(self, sql):
         """The rows as ``[{column: text}]``; None on failure."""
         try:
-            found = self.results(sql.rstrip(";") + ";\n")
+            results = self.results(sql.rstrip(";") + ";\n")
         except Failure:
             return None
-        return [dict(zip(columns, row)) for columns, rows in found for row in rows]
+        return [dict(zip(columns, row)) for columns, rows in results for row in rows]
 
     def execute(self, sql, hide=()):
         """Whether a statement without rows succeeded."""
         return self.rows(sql, hide) is not None
 
 
-def _brief(said):
+def _brief(error):
     """(error in Salt's format, whether the login succeeded) from the output of the client."""
-    found = re.search(r"ERROR (\d+) \([0-9A-Z]+\)(?: at line \d+)?(?: in file: '[^']*')?: (.*)", said, re.S)
-    if not found:
-        return "MySQL Error: %s" % " ".join(said.split()), False
-    number = int(found.group(1))
+    match = re.search(r"ERROR (\d+) \([0-9A-Z]+\)(?: at line \d+)?(?: in file: '[^']*')?: (.*)", error, re.S)
+    if not match:
+        return "MySQL Error: %s" % " ".join(error.split()), False
+    number = int(match.group(1))
     # errors from 2000 on are the client's own
-    return "MySQL Error %d: %s" % (number, found.group(2).strip()), number not in _NO_WAY and number < 2000
+    return "MySQL Error %d: %s" % (number, match.group(2).strip()), number not in _NO_WAY and number < 2000
 
 
 _ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
@@ -166,15 +166,15 @@ def _plain(value):
 
 def _parsed(xml):
     """``[(columns, rows)]`` from the client's output with ``--xml``, which escapes ``<`` and ``&`` in all values."""
-    found = []
+    parsed = []
     for result in re.split(r"<resultset\b[^>]*>", xml)[1:]:
         columns, rows = (), []
         for row in result.split("<row>")[1:]:
             fields = [(_plain(each.group(1)), each.group(2)) for each in _FIELD.finditer(row)]
             columns = tuple(name for name, _ in fields)
             rows.append(tuple(None if value is None else _plain(value) for _, value in fields))
-        found.append((columns, tuple(rows)))
-    return found
+        parsed.append((columns, tuple(rows)))
+    return parsed
 
 
 def _from_file(path, group):
@@ -232,21 +232,21 @@ def _value(value):
 
 def statements(script):
     """The statements of a script, separated as the client does: by ``;`` outside of strings, or by the DELIMITER."""
-    found, current, at, end, mark = [], [], 0, len(script), ";"
+    statements, current, at, end, mark = [], [], 0, len(script), ";"
     word = re.compile(
         r"(?:'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`(?:[^`]|``)*`|/\*.*?\*/"
         r"|(?:--(?=\s|$)|#)[^\n]*)",
         re.S,
     )
-    told = re.compile(r"[ \t]*delimiter[ \t]+(\S+)[^\n]*(?:\n|$)", re.I)
+    delimiter = re.compile(r"[ \t]*delimiter[ \t]+(\S+)[^\n]*(?:\n|$)", re.I)
     while at < end:
         if at == 0 or script[at - 1] == "\n":
-            order = told.match(script, at)
+            order = delimiter.match(script, at)
             if order and not "".join(current).strip():
                 mark, at = order.group(1), order.end()
                 continue
         if script.startswith(mark, at):
-            found.append("".join(current).strip())
+            statements.append("".join(current).strip())
             current, at = [], at + len(mark)
             continue
         piece = word.match(script, at)
@@ -257,5 +257,5 @@ def statements(script):
             step = piece.group() if piece else script[at]
             current.append(step)
             at += len(step)
-    found.append("".join(current).strip())
-    return [each for each in found if each]
+    statements.append("".join(current).strip())
+    return [each for each in statements if each]

@@ -22,19 +22,19 @@ def present(salt, opts, context, kind, name, wanted, connection, refresh_passwor
     title = kind.capitalize()
     ret = {"name": name, "changes": {}, "result": True, "comment": "%s %s is already present" % (title, name)}
     encrypted = wanted["encrypted"] = pgpass.DEFAULT if wanted["encrypted"] is None else wanted["encrypted"]
-    found = salt["postgres.role_get"](name, return_password=not refresh_password, **connection)
+    role = salt["postgres.role_get"](name, return_password=not refresh_password, **connection)
     password = wanted["rolepassword"]
-    if password is None and found is None:
+    if password is None and role is None:
         password = default_password
     if password is not None:
-        same = found and not refresh_password and pgpass.verified(name, password, found["password"], encrypted)
+        same = role and not refresh_password and pgpass.verified(name, password, role["password"], encrypted)
         password = None if same else pgpass.stored(name, password, encrypted)
     wanted["rolepassword"] = password
     verb, update = "create", {}
-    if found is not None:
+    if role is not None:
         verb = "update"
         try:
-            update = _differing(salt, found, wanted, connection)
+            update = _differing(salt, role, wanted, connection)
         except CommandExecutionError as exc:
             comment = "Failed to update %s %s: %s%s" % (kind, name, exc, last_error(context))
             return dict(ret, result=False, comment=comment)
@@ -53,20 +53,20 @@ def present(salt, opts, context, kind, name, wanted, connection, refresh_passwor
     return dict(ret, result=False, comment="Failed to %s %s %s%s" % (verb, kind, name, last_error(context)))
 
 
-def _differing(salt, found, wanted, connection):
+def _differing(salt, role, wanted, connection):
     """{argument: value} of the differences; True for a password."""
     update = {
-        key: wanted[key] for key in _ATTRIBUTES if wanted[key] is not None and found[_ATTRIBUTES[key]] != wanted[key]
+        key: wanted[key] for key in _ATTRIBUTES if wanted[key] is not None and role[_ATTRIBUTES[key]] != wanted[key]
     }
     if wanted["rolepassword"] is not None:
         update["password"] = True
     until = wanted.get("valid_until")
-    if until is not None and _moment(salt, until, connection) != found["expiry time"]:
+    if until is not None and _moment(salt, until, connection) != role["expiry time"]:
         update["valid_until"] = until
     groups = wanted["groups"]
     if isinstance(groups, str):
         groups = groups.split(",")
-    missing = [group for group in groups or () if group not in found["groups"]]
+    missing = [group for group in groups or () if group not in role["groups"]]
     if missing:
         update["groups"] = missing
     return update

@@ -46,8 +46,8 @@ def role(name):
 
 def last_error(context):
     """ ": " and the last error of psql, which is cleared; "" if there is none."""
-    said = context.pop(ERROR, "")
-    return ": " + said if said else ""
+    error = context.pop(ERROR, "")
+    return ": " + error if error else ""
 
 
 class Server(object):
@@ -131,7 +131,7 @@ class Server(object):
         return done
 
 
-def _brief(said):
+def _brief(error):
     """The error lines without the statement, which may contain a secret."""
-    lines = [line for line in said.splitlines() if line.strip() and not line.startswith("LINE ")]
+    lines = [line for line in error.splitlines() if line.strip() and not line.startswith("LINE ")]
     return " ".join(line.strip() for line in lines if line.strip() != "^")

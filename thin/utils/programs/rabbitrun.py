@@ -48,8 +48,8 @@ def good(done):
 def checked(done):
     """The output of a program. Raises CommandExecutionError with it if the program failed."""
     if not good(done):
-        said = done["stderr"].strip() or done["stdout"].strip()
-        raise CommandExecutionError("RabbitMQ command failed: %s" % said)
+        output = done["stderr"].strip() or done["stdout"].strip()
+        raise CommandExecutionError("RabbitMQ command failed: %s" % output)
     return done["stdout"]
 
 

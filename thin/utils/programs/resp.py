@@ -122,12 +122,12 @@ def pairs(answer):
 
 def information(text):
     """``{name: value}`` from the output of INFO: numbers, text, lists, and dicts such as ``keys=1,expires=0``."""
-    found = {}
+    result = {}
     for line in text.splitlines():
         name, colon, value = line.partition(":")
         if colon and not line.startswith("#"):
-            found[name] = _value(value)
-    return found
+            result[name] = _value(value)
+    return result
 
 
 def _value(text):

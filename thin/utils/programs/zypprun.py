@@ -44,19 +44,19 @@ def _busy(done):
 
 def complaint(done):
     """zypper's error text."""
-    told = [text for kind, text in messages(done["stdout"]) if kind == "error"]
-    if not told and "<?xml" not in done["stdout"]:
+    errors = [text for kind, text in messages(done["stdout"]) if kind == "error"]
+    if not errors and "<?xml" not in done["stdout"]:
         lines = done["stderr"].splitlines() + done["stdout"].splitlines()
-        told = [line for line in lines if line.strip() and not line.startswith(_CHATTER)]
-    return "\n".join(told) or done["stderr"].strip() or "Check Zypper's logs."
+        errors = [line for line in lines if line.strip() and not line.startswith(_CHATTER)]
+    return "\n".join(errors) or done["stderr"].strip() or "Check Zypper's logs."
 
 
 def messages(text):
     """``[(type, text)]`` of the messages in XML."""
-    found = []
+    messages = []
     for attributes, inner in re.findall(r"<message(\s[^>]*)?>(.*?)</message>", text, re.DOTALL):
-        found.append((_attributes(attributes).get("type"), unescaped(inner).strip()))
-    return found
+        messages.append((_attributes(attributes).get("type"), unescaped(inner).strip()))
+    return messages
 
 
 def elements(text, name):
@@ -66,10 +66,10 @@ def elements(text, name):
 
 def blocks(text, name):
     """``[(attributes, inner XML)]`` of every element with this name."""
-    found = []
+    blocks = []
     for inner, closed, body in re.findall(r"<%s(\s[^>]*?)?(?:(/)>|>(.*?)</%s>)" % (name, name), text, re.DOTALL):
-        found.append((_attributes(inner), "" if closed else body))
-    return found
+        blocks.append((_attributes(inner), "" if closed else body))
+    return blocks
 
 
 def inside(text, name):
@@ -78,10 +78,10 @@ def inside(text, name):
 
 
 def _attributes(text):
-    found = {}
+    attributes = {}
     for name, value, other, single in _ATTRIBUTE.findall(text):
-        found[name or other] = unescaped(value if name else single)
-    return found
+        attributes[name or other] = unescaped(value if name else single)
+    return attributes
 
 
 def unescaped(text):
@@ -98,7 +98,7 @@ def unescaped(text):
 
 def information(text):
     """``{name: {field: value}}`` from ``zypper info``; fields are in lower case, ``installed`` is True or False."""
-    found = {}
+    result = {}
     for section in re.split(r"(?m)^Information for \w+ ", text)[1:]:
         data = {}
         for line in section.splitlines()[1:]:
@@ -109,29 +109,29 @@ def information(text):
             data["installed"] = data["installed"].lower().startswith("yes")
         name = data.pop("name", None)
         if name:
-            found[name] = data
-    return found
+            result[name] = data
+    return result
 
 
 def refreshed(text):
     """``{repository: True if it was fetched, False if it was current}`` from ``zypper refresh``."""
-    found = {}
+    result = {}
     for line in text.splitlines():
         name = line.split("'")[1].strip() if line.count("'") > 1 else None
         if name and line.strip().startswith("Repository") and "is up to date" in line:
-            found[name] = False
+            result[name] = False
         elif name and line.strip().startswith("Building") and "done" in line:
-            found[name] = True
-    return found
+            result[name] = True
+    return result
 
 
 def locks(text):
     """``{name: {field: value}}`` from the file of locks."""
-    found = {}
+    locks = {}
     for stanza in re.split(r"\n\s*\n", text):
         pairs = [line.partition(":") for line in stanza.splitlines() if ":" in line and not line.startswith("#")]
         lock = {key.strip(): value.strip() for key, _, value in pairs}
         name = lock.pop("solvable_name", None)
         if name:
-            found[name] = lock
-    return found
+            locks[name] = lock
+    return locks

@@ -37,13 +37,13 @@ def _rewrite(path, change):
         lock = place.open(os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         fcntl.lockf(lock, fcntl.LOCK_EX)
-        lines, found = [], False
+        lines, result = [], False
         for line in textfile.lines(path):
             fields = change(line.rstrip("\n").split(":"))
-            found = found or bool(fields)
+            result = result or bool(fields)
             lines.append(":".join(fields) + "\n" if fields else line)
-        if found:
+        if result:
             textfile.write(path, "".join(lines))
-        return found
+        return result
     finally:
         os.close(lock)

@@ -29,26 +29,26 @@ def users(root):
     """The ``pwd.struct_passwd`` entries of the system below ``root``."""
     import pwd
 
-    found = rows(os.path.join(root, "etc/passwd"), 7)
-    return [pwd.struct_passwd(row[:2] + [int(row[2]), int(row[3])] + row[4:7]) for row in found]
+    entries = rows(os.path.join(root, "etc/passwd"), 7)
+    return [pwd.struct_passwd(row[:2] + [int(row[2]), int(row[3])] + row[4:7]) for row in entries]
 
 
 def groups(root):
     """The ``grp.struct_group`` entries of the system below ``root``."""
     import grp
 
-    found = rows(os.path.join(root, "etc/group"), 4)
-    return [grp.struct_group(row[:2] + [int(row[2]), [name for name in row[3].split(",") if name]]) for row in found]
+    entries = rows(os.path.join(root, "etc/group"), 4)
+    return [grp.struct_group(row[:2] + [int(row[2]), [name for name in row[3].split(",") if name]]) for row in entries]
 
 
 def shadow(root):
     """``{name: {"name", "passwd", "lstchg", "min", "max", "warn", "inact", "expire"}}`` in days; -1: not set."""
-    found = {}
+    result = {}
     for row in rows(os.path.join(root, "etc/shadow"), 2):
         days = (row[2:8] + [""] * 6)[:6]
         data = {key: int(value) if value else -1 for key, value in zip(_SHADOW, days)}
-        found[row[0]] = dict(data, name=row[0], passwd=row[1])
-    return found
+        result[row[0]] = dict(data, name=row[0], passwd=row[1])
+    return result
 
 
 def group_names(name, gid, entries):

@@ -12,11 +12,11 @@ class AsUser(object):
     def __init__(self, name, info):
         self.ids = None
         if name:
-            found = info(name)
-            if not found:
+            account = info(name)
+            if not account:
                 raise SaltInvocationError("User '%s' does not exist" % name)
-            if (found["uid"], found["gid"]) != (os.geteuid(), os.getegid()):
-                self.ids = found["uid"], found["gid"], os.getgrouplist(name, found["gid"])
+            if (account["uid"], account["gid"]) != (os.geteuid(), os.getegid()):
+                self.ids = account["uid"], account["gid"], os.getgrouplist(name, account["gid"])
 
     def __enter__(self):
         if self.ids:

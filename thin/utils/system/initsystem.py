@@ -37,9 +37,9 @@ def manager(grains, exists=os.path.exists):
         return "debian"
     if installed("systemctl"):
         return "systemd"
-    for name, found in (("rc-update", "openrc"), ("chkconfig", "chkconfig")):
-        if installed(name):
-            return found
+    for program, name in (("rc-update", "openrc"), ("chkconfig", "chkconfig")):
+        if installed(program):
+            return name
     return "scripts" if exists("/etc/init.d") or exists("/etc/rc.d") else None
 
 
@@ -61,8 +61,8 @@ def did(salt, context, command, **options):
     options.setdefault("env", {"LC_ALL": "C"})
     done = salt["cmd.run_all"](command, python_shell=False, ignore_retcode=True, **options)
     if done["retcode"] != 0:
-        said = (done["stderr"] or done["stdout"]).strip()
-        context["service.complaint"] = "%s: %s" % (" ".join(command), said or "exit code %s" % done["retcode"])
+        output = (done["stderr"] or done["stdout"]).strip()
+        context["service.complaint"] = "%s: %s" % (" ".join(command), output or "exit code %s" % done["retcode"])
     return done["retcode"] == 0
 
 

@@ -18,9 +18,9 @@ def table():
 
         program = which("ifconfig")
         return ifconfig.table(Command([program, "-a"]).output()[1] if program else "")
-    found, by_index = {}, {}
+    result, by_index = {}, {}
     for link in netlink.links():
-        entry = found[link["name"]] = by_index[link["index"]] = {"up": link["up"]}
+        entry = result[link["name"]] = by_index[link["index"]] = {"up": link["up"]}
         entry.update({"parent": link["parent"]} if link["parent"] else {})
         entry.update({"hwaddr": link["address"]} if link["address"] else {})
     for each in netlink.addresses():
@@ -34,7 +34,7 @@ def table():
             address.update(prefixlen=str(each["prefix"]), scope=each["scope"])
         kind = "secondary" if each["secondary"] else each["family"]
         by_index[each["index"]].setdefault(kind, []).append(address)
-    return found
+    return result
 
 
 def netmask(prefix):
@@ -45,23 +45,23 @@ def netmask(prefix):
     return ".".join(str(bits >> shift & 255) for shift in (24, 16, 8, 0))
 
 
-def entries(family, found):
+def entries(family, table):
     """The entries of ``inet`` or ``inet6`` of all interfaces, each followed by its secondary ones."""
     ret = []
-    for data in found.values():
+    for data in table.values():
         ret += data.get(family, [])
         ret += [entry for entry in data.get("secondary", []) if entry["type"] == family]
     return ret
 
 
-def chosen(names, found):
+def chosen(names, table):
     """The interfaces that match one of ``names``: globs, a list or a comma-separated string. None: all."""
     if names is None:
-        return found
+        return table
     from fnmatch import fnmatch
 
     globs = [glob.strip() for glob in names.split(",")] if isinstance(names, str) else [str(glob) for glob in names]
-    return {name: found[name] for name in found if any(fnmatch(name, glob) for glob in globs)}
+    return {name: table[name] for name in table if any(fnmatch(name, glob) for glob in globs)}
 
 
 def addresses(family, names=None, include_loopback=False):
@@ -72,11 +72,11 @@ def addresses(family, names=None, include_loopback=False):
     return [str(address) for address in sorted(unique) if include_loopback or not address.is_loopback]
 
 
-def networks(family, found, include_loopback=False):
+def networks(family, table, include_loopback=False):
     """The set of networks (``ipaddress`` objects) of these interfaces."""
     from ipaddress import ip_network
 
     size = "netmask" if family == "inet" else "prefixlen"
-    pairs = [(entry["address"], entry[size]) for entry in entries(family, found) if entry[size]]
+    pairs = [(entry["address"], entry[size]) for entry in entries(family, table) if entry[size]]
     unique = {ip_network("%s/%s" % pair, strict=False) for pair in pairs}
     return {network for network in unique if include_loopback or not network.is_loopback}

@@ -37,14 +37,14 @@ def links():
     ``address`` is the hardware address as text, or None. ``parent`` is the name of the interface that this one is based
     on, ``ifN`` if that is in another network namespace, else None.
     """
-    found, names = [], {}
+    links, names = [], {}
     for body in _dump(_RTM_GETLINK, _RTM_NEWLINK, _LINK.size):
         _, link_type, index, flags, _ = _LINK.unpack_from(body)
         attributes = _attributes(body[_LINK.size :])
         name = _text(attributes.get(_IFLA_IFNAME, b""))
         names[index] = name
         packed = attributes.get(_IFLA_ADDRESS)
-        found.append(
+        links.append(
             {
                 "index": index,
                 "name": name,
@@ -53,11 +53,11 @@ def links():
                 "parent": (attributes.get(_IFLA_LINK), _IFLA_LINK_NETNSID in attributes),
             }
         )
-    for link in found:
+    for link in links:
         packed, elsewhere = link["parent"]
         on = struct.unpack("=i", packed)[0] if packed else 0
         link["parent"] = None if not on else "if%d" % on if elsewhere or on not in names else names[on]
-    return found
+    return links
 
 
 def addresses():
@@ -67,7 +67,7 @@ def addresses():
     ``prefix`` is a number; ``broadcast`` and ``label`` are None if there is none. The prefix of an address with a peer
     is that of a single host, whatever the prefix of the peer.
     """
-    found = []
+    addresses = []
     for body in _dump(_RTM_GETADDR, _RTM_NEWADDR, _ADDRESS.size):
         family, prefix, flags, scope, index = _ADDRESS.unpack_from(body)
         attributes = _attributes(body[_ADDRESS.size :])
@@ -76,7 +76,7 @@ def addresses():
         kind = {socket.AF_INET: "inet", socket.AF_INET6: "inet6"}.get(family)
         if kind is None or packed is None:
             continue
-        found.append(
+        addresses.append(
             {
                 "index": index,
                 "family": kind,
@@ -89,7 +89,7 @@ def addresses():
                 "secondary": kind == "inet" and bool(flags & _IFA_F_SECONDARY),
             }
         )
-    return found
+    return addresses
 
 
 def _dump(request, answer, size):
@@ -98,7 +98,7 @@ def _dump(request, answer, size):
         channel = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
     except (OSError, AttributeError):
         return []
-    found = []
+    parts = []
     try:
         channel.settimeout(2)
         channel.bind((0, 0))
@@ -109,14 +109,14 @@ def _dump(request, answer, size):
             while at + _HEADER.size <= len(data):
                 length, kind, _, _, _ = _HEADER.unpack_from(data, at)
                 if kind in (_NLMSG_DONE, _NLMSG_ERROR) or length < _HEADER.size:
-                    return found
+                    return parts
                 if kind == answer:
-                    found.append(data[at + _HEADER.size : at + length])
+                    parts.append(data[at + _HEADER.size : at + length])
                 at += (length + 3) & ~3
             if not data:
-                return found
+                return parts
     except OSError:
-        return found
+        return parts
     finally:
         channel.close()
 

@@ -38,6 +38,6 @@ def check_choice(valid, value, what):
 
 def check_boundary(place):
     """The value must be a number, which a unit of parted may follow."""
-    found = re.match(r"[\d.]+(\D*)$", str(place))
-    if not found or (found.group(1) and found.group(1) not in UNITS):
+    match = re.match(r"[\d.]+(\D*)$", str(place))
+    if not match or (match.group(1) and match.group(1) not in UNITS):
         raise CommandExecutionError('Invalid partition boundary passed: "%s"' % place)

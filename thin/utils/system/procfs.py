@@ -135,10 +135,10 @@ class Process(object):
 
     def uids(self):
         """[real, effective, saved] user ids."""
-        found = self._status().get("Uid")
-        if found is None:
+        uids = self._status().get("Uid")
+        if uids is None:
             raise Gone("process no longer exists (pid=%d)" % self.pid)
-        return [int(number) for number in found[:3]]
+        return [int(number) for number in uids[:3]]
 
     def username(self):
         """The name of the real user, or its number as text."""
@@ -153,9 +153,9 @@ class Process(object):
     def cpu_times(self):
         """``{"user", "system", "children_user", "children_system", "iowait"}``"""
         names = ("user", "system", "children_user", "children_system")
-        found = dict(zip(names, [int(value) / ticks() for value in self.stat[11:15]]))
-        found["iowait"] = int(self.stat[39]) / ticks() if len(self.stat) > 39 else 0.0
-        return found
+        times = dict(zip(names, [int(value) / ticks() for value in self.stat[11:15]]))
+        times["iowait"] = int(self.stat[39]) / ticks() if len(self.stat) > 39 else 0.0
+        return times
 
     def create_time(self):
         """The time of its start, in seconds since 1970."""
@@ -164,8 +164,8 @@ class Process(object):
     def memory_info(self):
         """``{"rss", "vms", "shared", "text", "lib", "data", "dirty"}``"""
         page = os.sysconf("SC_PAGE_SIZE")
-        found = [int(number) * page for number in (self._text("statm") or "0 " * 7).split()]
-        return dict(zip(("vms", "rss", "shared", "text", "lib", "data", "dirty"), found))
+        result = [int(number) * page for number in (self._text("statm") or "0 " * 7).split()]
+        return dict(zip(("vms", "rss", "shared", "text", "lib", "data", "dirty"), result))
 
     def as_dict(self, attrs=None):
         """All properties, or ``attrs``; None for those that only its owner may read. ValueError for an unknown one."""
@@ -173,13 +173,13 @@ class Process(object):
         unknown = [name for name in attrs or () if name not in names]
         if unknown:
             raise ValueError("invalid attr name%s %s" % ("s" if unknown[1:] else "", ", ".join(map(repr, unknown))))
-        found = {}
+        result = {}
         for name in attrs or sorted(names):
             try:
-                found[name] = getattr(self, "_of_" + name)()
+                result[name] = getattr(self, "_of_" + name)()
             except (OSError, IndexError, KeyError):
-                found[name] = None
-        return found
+                result[name] = None
+        return result
 
     # the attributes of ``as_dict``
 
@@ -212,8 +212,8 @@ class Process(object):
 
     def _of_cpu_times(self):
         names = ("user", "system", "children_user", "children_system", "iowait")
-        found = self.cpu_times()
-        return [found[name] for name in names]
+        times = self.cpu_times()
+        return [times[name] for name in names]
 
     def _of_cpu_percent(self):
         return 0.0  # as of psutil's first call: it is the usage since the call before
@@ -238,8 +238,8 @@ class Process(object):
         return [int(status[name][0]) for name in ("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches")]
 
     def _of_memory_info(self):
-        found = self.memory_info()
-        return [found[name] for name in ("rss", "vms", "shared", "text", "lib", "data", "dirty")]
+        memory = self.memory_info()
+        return [memory[name] for name in ("rss", "vms", "shared", "text", "lib", "data", "dirty")]
 
     def _of_memory_percent(self):
         return self.memory_info()["rss"] * 100.0 / (virtual_memory()["total"] or 1)
@@ -259,13 +259,13 @@ class Process(object):
         return {pair[0]: pair[2] for pair in pairs if pair[1]}
 
     def _of_threads(self):
-        found = []
+        of_threads = []
         for name in sorted(os.listdir("/proc/%d/task" % self.pid), key=int):
             text = self._text("task/%s/stat" % name)
             if text:
                 fields = text[text.rindex(")") + 2 :].split()
-                found.append([int(name), int(fields[11]) / ticks(), int(fields[12]) / ticks()])
-        return found
+                of_threads.append([int(name), int(fields[11]) / ticks(), int(fields[12]) / ticks()])
+        return of_threads
 
     def _of_io_counters(self):
         with open("/proc/%d/io" % self.pid, encoding="utf-8") as handle:
@@ -273,7 +273,7 @@ class Process(object):
         return [int(rows[name]) for name in ("syscr", "syscw", "read_bytes", "write_bytes", "rchar", "wchar")]
 
     def _of_open_files(self):
-        found = []
+        of_open_files = []
         for name in os.listdir("/proc/%d/fd" % self.pid):
             try:
                 path = os.readlink("/proc/%d/fd/%s" % (self.pid, name))
@@ -283,8 +283,8 @@ class Process(object):
                 rows = [line.split() for line in (self._text("fdinfo/" + name) or "").splitlines()]
                 info = {row[0]: row[1] for row in rows if len(row) > 1}
                 flags = int(info.get("flags:", "0"), 8)
-                found.append([path, int(name), int(info.get("pos:", 0)), _mode(flags), flags])
-        return found
+                of_open_files.append([path, int(name), int(info.get("pos:", 0)), _mode(flags), flags])
+        return of_open_files
 
 
 def _mode(flags):
@@ -297,13 +297,13 @@ def _mode(flags):
 def _terminals():
     import glob
 
-    found = {}
+    terminals = {}
     for path in glob.glob("/dev/tty*") + glob.glob("/dev/pts/*"):
         try:
-            found.setdefault(os.stat(path).st_rdev, path)
+            terminals.setdefault(os.stat(path).st_rdev, path)
         except OSError:
             continue
-    return found
+    return terminals
 
 
 # The machine
@@ -375,13 +375,13 @@ def partitions(everything=False):
     for line in (read("/proc/filesystems") or "").splitlines():
         if not line.startswith("nodev"):
             with_device.add(line.strip())
-    found = []
+    partitions = []
     for line in (read("/proc/self/mounts") or "").splitlines():
         device, mountpoint, fstype, opts = [_unescaped(word) for word in line.split()[:4]]
         device = "" if device == "none" else device
         if everything or (device and fstype in with_device):
-            found.append({"device": device, "mountpoint": mountpoint, "fstype": fstype, "opts": opts})
-    return found
+            partitions.append({"device": device, "mountpoint": mountpoint, "fstype": fstype, "opts": opts})
+    return partitions
 
 
 def _unescaped(text):
@@ -392,39 +392,39 @@ def _unescaped(text):
 
 def disk_usage(path):
     """``{"total", "used", "free", "percent"}`` of the file system of a path. Raises OSError."""
-    found = os.statvfs(path)
-    total, free = found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
-    used = total - found.f_bfree * found.f_frsize
+    status = os.statvfs(path)
+    total, free = status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
+    used = total - status.f_bfree * status.f_frsize
     return {"total": total, "used": used, "free": free, "percent": _percent(used, used + free)}
 
 
 def net_counters():
     """``{interface: {"bytes_sent", "bytes_recv", "packets_sent", …}}``"""
-    found = {}
+    net_counters = {}
     for line in (read("/proc/net/dev") or "").splitlines()[2:]:
         name, _, rest = line.rpartition(":")
         values = [int(value) for value in rest.split()]
-        found[name.strip()] = {field: values[at] for field, at in NET_FIELDS}
-    return found
+        net_counters[name.strip()] = {field: values[at] for field, at in NET_FIELDS}
+    return net_counters
 
 
 def disk_counters():
     """``{device: {"read_count", "write_count", "read_bytes", …}}`` of disks and their partitions."""
-    found = {}
+    disk_counters = {}
     for line in (read("/proc/diskstats") or "").splitlines():
         words = line.split()
         if len(words) >= 14:
-            found[words[2]] = {name: int(words[3 + at]) * factor for name, at, factor in DISK_FIELDS}
-    return found
+            disk_counters[words[2]] = {name: int(words[3 + at]) * factor for name, at, factor in DISK_FIELDS}
+    return disk_counters
 
 
 def summed(counters):
     """One dict with the sums of many."""
-    found = {}
+    result = {}
     for each in counters:
         for name, value in each.items():
-            found[name] = found.get(name, 0) + value
-    return found
+            result[name] = result.get(name, 0) + value
+    return result
 
 
 def users(paths=("/run/utmp", "/var/run/utmp")):
@@ -441,12 +441,12 @@ def users(paths=("/run/utmp", "/var/run/utmp")):
             continue
     else:
         return []
-    found = []
+    users = []
     for at in range(0, len(data) - form.size + 1, form.size):
         kind, pid, line, _, user, host, _, _, _, started, _, _ = form.unpack_from(data, at)
         if kind == 7:  # USER_PROCESS
             name, terminal, host = [part.split(b"\0")[0].decode("utf-8", "replace") for part in (user, line, host)]
-            found.append(
+            users.append(
                 {
                     "name": name,
                     "terminal": terminal or None,
@@ -455,7 +455,7 @@ def users(paths=("/run/utmp", "/var/run/utmp")):
                     "pid": pid,
                 }
             )
-    return found
+    return users
 
 
 def _percent(part, whole):

@@ -34,17 +34,17 @@ def enabled(folder):
 
 def services(folder, others):
     """The sorted paths of the services in the watched folder and in the others."""
-    found = set(enabled(folder))
+    names = set(enabled(folder))
     for other in others:
-        found.update(path for path in entries(other) if is_service(path))
-    return sorted(found)
+        names.update(path for path in entries(other) if is_service(path))
+    return sorted(names)
 
 
 def aliases(folders):
     """``{service: [paths of its aliases]}``: links to services in these folders."""
-    found = {}
+    aliases = {}
     for folder in folders:
         for path in entries(folder):
             if os.path.islink(path):
-                found.setdefault(os.path.basename(os.readlink(path)), []).append(path)
-    return found
+                aliases.setdefault(os.path.basename(os.readlink(path)), []).append(path)
+    return aliases

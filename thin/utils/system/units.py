@@ -37,12 +37,12 @@ def shown(unit):
 
 def on_disk(root):
     """Salt's names of the units that have files."""
-    found = set()
+    result = set()
     for folder in FOLDERS:
         path = under(root, folder)
         if not os.path.islink(path) and os.path.isdir(path):
-            found.update(shown(name) for name in os.listdir(path) if listed(name))
-    return found
+            result.update(shown(name) for name in os.listdir(path) if listed(name))
+    return result
 
 
 def init_scripts(units, root):
@@ -67,23 +67,23 @@ def under(root, path):
 
 def every(root):
     """Salt's names, sorted, of all units with a file, and of the init scripts."""
-    found = on_disk(root)
-    return sorted(found | init_scripts(found, root))
+    names = on_disk(root)
+    return sorted(names | init_scripts(names, root))
 
 
 def properties(text):
     """``{key: text}`` from ``systemctl show``; Before, After and Wants are lists, ExecStart is a dict."""
-    found = {}
+    properties = {}
     for line in text.splitlines():
         key, _, value = line.partition("=")
         if value.startswith("{"):
             items = [item.partition("=") for item in value.strip("{} ").split(" ; ")]
-            found[key] = {item[0].strip(): item[2].strip() for item in items}
+            properties[key] = {item[0].strip(): item[2].strip() for item in items}
         elif key in ("Before", "After", "Wants"):
-            found[key] = value.split()
+            properties[key] = value.split()
         else:
-            found[key] = value
-    return found
+            properties[key] = value
+    return properties
 
 
 def systemctl(salt, context, *words, **options):

@@ -5,8 +5,8 @@ from thin import compat
 
 
 def minion_config(path=None, *args, **kwargs):
-    found = compat.loaders()
-    return dict(found.opts) if found is not None else {}
+    loaders = compat.loaders()
+    return dict(loaders.opts) if loaders is not None else {}
 
 
 client_config = master_config = apply_minion_config = minion_config

@@ -4,10 +4,10 @@ from thin import compat
 
 
 def _all():
-    found = compat.loaders()
-    if found is None:
+    loaders = compat.loaders()
+    if loaders is None:
         raise ImportError("there are no loaders on the controller", name=__name__)
-    return found
+    return loaders
 
 
 def minion_mods(opts=None, *args, **kwargs):

@@ -16,19 +16,19 @@ def get_returner_options(virtualname=None, ret=None, attrs=None, **kwargs):
     profile = ret.get("ret_config")
     places = ["{}.{}".format(profile, virtualname)] if profile else []
     places.append(virtualname)
-    found = dict(kwargs.get("defaults") or {})
-    found = {name: found[name] for name in attrs or () if name in found}
+    returner_options = dict(kwargs.get("defaults") or {})
+    returner_options = {name: returner_options[name] for name in attrs or () if name in returner_options}
     for name, attr in (attrs or {}).items():
         for place in places:
             nested = value(place)
             nested = nested.get(attr) if isinstance(nested, dict) else None
             given = next((one for one in (nested, value("{}.{}".format(place, attr))) if one not in (None, "")), None)
             if given is not None:
-                found[name] = given
+                returner_options[name] = given
                 break
-    found.update(_of_profile(value, virtualname, found, kwargs))
-    found.update(ret.get("ret_kwargs") or {})
-    return found
+    returner_options.update(_of_profile(value, virtualname, returner_options, kwargs))
+    returner_options.update(ret.get("ret_kwargs") or {})
+    return returner_options
 
 
 def _of_profile(value, virtualname, options, kwargs):

@@ -33,12 +33,12 @@ def get_function_argspec(func, is_class_method=None):
     if not hasattr(func, "__code__"):
         import inspect
 
-        found = inspect.getfullargspec(func)
-        args, varargs, keywords, defaults = found.args, found.varargs, found.varkw, found.defaults
+        spec = inspect.getfullargspec(func)
+        args, varargs, keywords, defaults = spec.args, spec.varargs, spec.varkw, spec.defaults
     else:
-        found = signatures.spec(func)
-        args, varargs, keywords = list(found.args), found.varargs, found.keywords
-        defaults = tuple(found.defaults) or None
+        spec = signatures.spec(func)
+        args, varargs, keywords = list(spec.args), spec.varargs, spec.keywords
+        defaults = tuple(spec.defaults) or None
     bound = hasattr(func, "__self__") and isinstance(getattr(func, "__func__", None), type(get_function_argspec))
     if (bound or is_class_method) and args and args[0] in ("self", "cls"):
         args = args[1:]
@@ -90,20 +90,20 @@ def yamlify_arg(arg):
     if not any(char in arg for char in "{}[]:,'\"\n|>&*!%@`#"):
         if arg.lower() in _WORDS and arg in (arg.lower(), arg.upper(), arg.capitalize()):
             return _WORDS[arg.lower()]
-        found = scalar(arg)
-        return arg if isinstance(found, float) and "." not in arg else found
+        value = scalar(arg)
+        return arg if isinstance(value, float) and "." not in arg else value
     from salt.utils import yaml
 
     try:
-        found = yaml.safe_load(arg)
+        value = yaml.safe_load(arg)
     except Exception:
         return arg
-    return arg if found is None or (isinstance(found, dict) and not arg.lstrip().startswith("{")) else found
+    return arg if value is None or (isinstance(value, dict) and not arg.lstrip().startswith("{")) else value
 
 
 def parse_input(args, condition=True, no_parse=None, **kwargs):
     """The positional arguments; as the last item a dict of the keyword arguments, marked with ``__kwarg__``."""
-    found, named = [], {}
+    result, named = [], {}
     for arg in args:
         if isinstance(arg, dict) and arg.pop("__kwarg__", False):
             named.update(arg)
@@ -112,10 +112,10 @@ def parse_input(args, condition=True, no_parse=None, **kwargs):
         if equals and key.isidentifier():
             named[key] = value if key in (no_parse or ()) else yamlify_arg(value)
         else:
-            found.append(yamlify_arg(arg))
+            result.append(yamlify_arg(arg))
     if condition and named:
-        found.append(dict(named, __kwarg__=True))
-    return found if condition else (found, named)
+        result.append(dict(named, __kwarg__=True))
+    return result if condition else (result, named)
 
 
 def condition_input(args, kwargs):

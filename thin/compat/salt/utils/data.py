@@ -16,16 +16,16 @@ from thin.utils.data import repack_dictlist as _repack
 
 def repack_dictlist(data, strict=False, recurse=False, key_cb=None, val_cb=None):
     """A dict from a list of dicts and strings, ``{}`` for other data."""
-    found = _repack(data)
-    if not isinstance(found, dict):
+    result = _repack(data)
+    if not isinstance(result, dict):
         return {}
     if recurse:
-        found = {
+        result = {
             key: repack_dictlist(value, strict, True, key_cb, val_cb) if is_dictlist(value) else value
-            for key, value in found.items()
+            for key, value in result.items()
         }
     key_cb, val_cb = key_cb or (lambda key: key), val_cb or (lambda key, value: value)
-    return {key_cb(key): val_cb(key, value) for key, value in found.items()}
+    return {key_cb(key): val_cb(key, value) for key, value in result.items()}
 
 
 def _changed(data, leaf, preserve_tuples, keys=True):
@@ -35,11 +35,11 @@ def _changed(data, leaf, preserve_tuples, keys=True):
             for key, value in data.items()
         }
     if isinstance(data, tuple):
-        found = [_changed(item, leaf, preserve_tuples, keys) for item in data]
-        return tuple(found) if preserve_tuples else found
+        result = [_changed(item, leaf, preserve_tuples, keys) for item in data]
+        return tuple(result) if preserve_tuples else result
     if isinstance(data, (list, set, frozenset)):
-        found = [_changed(item, leaf, preserve_tuples, keys) for item in data]
-        return found if isinstance(data, list) else type(data)(found)
+        result = [_changed(item, leaf, preserve_tuples, keys) for item in data]
+        return result if isinstance(data, list) else type(data)(result)
     return leaf(data)
 
 
@@ -197,10 +197,10 @@ def flatten(data, levels=None, preserve_nulls=False, _ids=None):
 def get_value(obj, path, default=None):
     """``[{"value": …}]`` for a path such as ``a:{id}:c``. A name in braces matches every key, and adds the key under
     this name."""
-    found = [{"value": obj}]
+    result = [{"value": obj}]
     for word in path.split(":") if path else ():
         step = []
-        for item in found:
+        for item in result:
             value = item["value"]
             if word.startswith("{") and word.endswith("}"):
                 if value is None:
@@ -210,8 +210,8 @@ def get_value(obj, path, default=None):
                 step.append(dict(item, value=value[word]))
             else:
                 step.append(dict(item, value=None if value is None else default))
-        found = step
-    return found
+        result = step
+    return result
 
 
 def _pairs(value):

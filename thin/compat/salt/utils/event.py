@@ -12,8 +12,8 @@ class SaltEvent(object):
         return self.fire_master(data, tag)
 
     def fire_master(self, data, tag, timeout=1000):
-        found = compat.loaders()
-        send = found.modules.get("event.send") if found is not None else None
+        loaders = compat.loaders()
+        send = loaders.modules.get("event.send") if loaders is not None else None
         return bool(send(tag, data)) if send is not None else False
 
     def get_event(self, *args, **kwargs):

@@ -160,11 +160,11 @@ def fpopen(*args, **kwargs):
     """An open file; sets owner and mode if ``uid``, ``gid``, ``mode`` are given."""
     uid, gid, bits = kwargs.pop("uid", -1), kwargs.pop("gid", -1), kwargs.pop("mode", None)
     with fopen(*args, **kwargs) as handle:
-        found = os.stat(args[0])
-        if (uid not in (-1, found.st_uid)) or (gid not in (-1, found.st_gid)):
+        status = os.stat(args[0])
+        if (uid not in (-1, status.st_uid)) or (gid not in (-1, status.st_gid)):
             safepath.chown(args[0], uid, gid, follow=True)
-        if bits is not None and stat.S_IMODE(found.st_mode) != bits:
-            safepath.chmod(args[0], found.st_mode | bits)
+        if bits is not None and stat.S_IMODE(status.st_mode) != bits:
+            safepath.chmod(args[0], status.st_mode | bits)
         yield handle
 
 
@@ -172,11 +172,11 @@ def safe_walk(top, topdown=True, onerror=None, followlinks=True, _seen=None):
     """``os.walk`` that follows links and enters no folder twice."""
     seen = set() if _seen is None else _seen
     for folder, folders, names in os.walk(top, topdown, onerror, followlinks):
-        found = os.stat(folder)
-        if (found.st_dev, found.st_ino) in seen:
+        status = os.stat(folder)
+        if (status.st_dev, status.st_ino) in seen:
             del folders[:]
             continue
-        seen.add((found.st_dev, found.st_ino))
+        seen.add((status.st_dev, status.st_ino))
         yield folder, folders, names
 
 
@@ -244,10 +244,10 @@ def is_binary(path):
 
 def list_files(directory):
     """All paths in a folder, including itself."""
-    found = {directory}
+    files = {directory}
     for folder, folders, names in safe_walk(directory):
-        found.update(os.path.join(folder, name) for name in folders + names)
-    return list(found)
+        files.update(os.path.join(folder, name) for name in folders + names)
+    return list(files)
 
 
 def st_mode_to_octal(mode):

@@ -15,11 +15,11 @@ def base64_b64encode(instr):
 
 
 def base64_b64decode(instr):
-    found = base64.b64decode(_bytes(instr))
+    decoded = base64.b64decode(_bytes(instr))
     try:
-        return found.decode("utf-8")
+        return decoded.decode("utf-8")
     except UnicodeDecodeError:
-        return found
+        return decoded
 
 
 def base64_encodestring(instr):

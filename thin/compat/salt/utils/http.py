@@ -71,19 +71,19 @@ def query(
         if handle or stream:
             return {"handle": answer}
         with answer:
-            body, code, found = answer.read(), answer.getcode(), answer.headers
+            body, code, answer_headers = answer.read(), answer.getcode(), answer.headers
     except (OSError, ValueError) as exc:
         log.debug("%s %s failed: %s", method, url.partition("?")[0], exc)
         return {"error": str(getattr(exc, "reason", exc))}
-    ret = {"body": body.decode(found.get_content_charset() or "utf-8", "replace")}
+    ret = {"body": body.decode(answer_headers.get_content_charset() or "utf-8", "replace")}
     if status is True:
         ret["status"] = code
     if headers is True:
-        ret["headers"] = dict(found.items())
+        ret["headers"] = dict(answer_headers.items())
     if text is True:
         ret["text"] = ret["body"]
     if decode is True:
-        ret.update(_decoded(ret.pop("body"), decode_type, found.get_content_type()))
+        ret.update(_decoded(ret.pop("body"), decode_type, answer_headers.get_content_type()))
     return ret
 
 

@@ -8,10 +8,10 @@ from thin.utils.system import interfaces as _interfaces
 
 def _address(value, kind=None):
     try:
-        found = ipaddress.ip_address(str(value).partition("%")[0])
+        address = ipaddress.ip_address(str(value).partition("%")[0])
     except ValueError:
         return None
-    return found if kind in (None, found.version) else None
+    return address if kind in (None, address.version) else None
 
 
 def is_ip(ip_addr):
@@ -142,9 +142,9 @@ def gen_mac(prefix="AC:DE:48"):
 
 def dns_check(addr, port=80, safe=False, ipv6=None):
     """The first address of a name. Raises SaltException (Salt: SaltSystemExit), unless ``safe``."""
-    found = [one for one in host_to_ips(addr) or () if ipv6 is None or (":" in one) == bool(ipv6)]
-    if found:
-        return found[0]
+    result = [one for one in host_to_ips(addr) or () if ipv6 is None or (":" in one) == bool(ipv6)]
+    if result:
+        return result[0]
     if safe:
         return addr
     from thin.exceptions import SaltException

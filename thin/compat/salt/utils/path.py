@@ -37,7 +37,7 @@ def which_bin(exes):
         exes = [exes]
     if not hasattr(exes, "__iter__"):
         return None
-    return next((found for found in map(which, exes) if found), None)
+    return next((path for path in map(which, exes) if path), None)
 
 
 def check_or_die(command):

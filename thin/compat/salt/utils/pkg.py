@@ -44,9 +44,9 @@ def match_version(desired, available, cmp_func=None, ignore_epoch=False):
     oper, version = split_comparison(desired)
     return next(
         (
-            found
-            for found in available
-            if versions.compare(found, oper or "==", version, cmp_func, ignore_epoch=ignore_epoch)
+            number
+            for number in available
+            if versions.compare(number, oper or "==", version, cmp_func, ignore_epoch=ignore_epoch)
         ),
         None,
     )

@@ -79,11 +79,11 @@ def is_photonos():
 
 def linux_distribution(full_distribution_name=True):
     """(name, version, code name)."""
-    found = _release()
+    release = _release()
     return (
-        found.get("NAME" if full_distribution_name else "ID", ""),
-        found.get("VERSION_ID", ""),
-        found.get("VERSION_CODENAME", ""),
+        release.get("NAME" if full_distribution_name else "ID", ""),
+        release.get("VERSION_ID", ""),
+        release.get("VERSION_CODENAME", ""),
     )
 
 

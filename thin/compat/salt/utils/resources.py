@@ -15,5 +15,7 @@ def pillar_resources_tree(opts):
 def bare_resource_ids_from_decl(decl):
     """The ids in a tree of declarations, of all types."""
     declared = list(decl.values()) if isinstance(decl, dict) else []
-    lists = [said.get("resource_ids") if isinstance(said, dict) else said for said in declared]
+    lists = [
+        declaration.get("resource_ids") if isinstance(declaration, dict) else declaration for declaration in declared
+    ]
     return [id for ids in lists if isinstance(ids, list) for id in ids]

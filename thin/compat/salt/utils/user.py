@@ -41,17 +41,17 @@ def get_default_group(user):
 
 def get_group_dict(user=None, include_default=True):
     """``{group: gid}`` of a user."""
-    found = {entry.gr_name: entry.gr_gid for entry in grp.getgrall() if user is None or user in entry.gr_mem}
+    result = {entry.gr_name: entry.gr_gid for entry in grp.getgrall() if user is None or user in entry.gr_mem}
     if user is not None:
         try:
             name = get_default_group(user)
         except KeyError:
-            return found
+            return result
         if include_default:
-            found[name] = grp.getgrnam(name).gr_gid
+            result[name] = grp.getgrnam(name).gr_gid
         else:
-            found.pop(name, None)
-    return found
+            result.pop(name, None)
+    return result
 
 
 def get_group_list(user, include_default=True):
@@ -67,13 +67,13 @@ def chugid(runas, group=None):
     from salt.exceptions import CommandExecutionError
 
     try:
-        found = pwd.getpwnam(runas)
-        gid = get_gid(group) if group else found.pw_gid
-        if (found.pw_uid, gid) == (os.getuid(), os.getgid()):
+        account = pwd.getpwnam(runas)
+        gid = get_gid(group) if group else account.pw_gid
+        if (account.pw_uid, gid) == (os.getuid(), os.getgid()):
             return
         os.setgid(gid)
         os.initgroups(runas, gid)
-        os.setuid(found.pw_uid)
+        os.setuid(account.pw_uid)
     except (KeyError, OSError) as exc:
         raise CommandExecutionError("Failed to change to the user '%s': %s" % (runas, exc))
 

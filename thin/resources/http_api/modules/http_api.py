@@ -53,10 +53,10 @@ def delete(path=""):
 
 def find(path=""):
     """Get a path; returns None if it does not exist (404, 410)"""
-    found = __resource_funcs__["http_api.query"](path, raise_error=False)
-    if found["status"] in (404, 410):
+    answer = __resource_funcs__["http_api.query"](path, raise_error=False)
+    if answer["status"] in (404, 410):
         return None
-    return query(path) if "error" in found else found["data"]
+    return query(path) if "error" in answer else answer["data"]
 
 
 def query(path="", method="GET", data=None, params=None):

@@ -68,10 +68,10 @@ def absent(name):
 
 
 def _object(name):
-    found = __salt__["http_api.find"](name)
-    if found is not None and not isinstance(found, dict):
+    current = __salt__["http_api.find"](name)
+    if current is not None and not isinstance(current, dict):
         raise CommandExecutionError("what is at %s is no object" % name)
-    return found
+    return current
 
 
 def _changes(before, after, shown):

@@ -17,11 +17,11 @@ def which_bin(exes):
     return _needs(lambda: path.which_bin(exes), "None of provided binaries(%s) was found in $PATH." % list(exes))
 
 
-def _needs(there, text):
+def _needs(exists, text):
     def decorator(function):
         @functools.wraps(function)
         def wrapped(*args, **kwargs):
-            if there() is None:
+            if exists() is None:
                 raise CommandNotFoundError(text)
             return function(*args, **kwargs)
 
