@@ -253,12 +253,9 @@ def unpack_description(data: bytes) -> Description:
             raise MessageError(f"`{name}` of the job is no {kind.__name__}")
     if found["kind"] not in JOB_KINDS:
         raise MessageError(f"workers do not run jobs of the kind {found['kind'][:40]!r}")
-    more = {"runtime": found.get("runtime", b""), "plan": found.get("plan", {}), "records": found.get("records", False)}
     later: dict[str, type] = {"runtime": bytes, "plan": dict, "records": bool}
-    return Description(
-        **{name: found[name] for name in kinds},
-        **{name: value for name, value in more.items() if isinstance(value, later[name])},
-    )
+    more: dict[str, Any] = {name: found[name] for name, kind in later.items() if isinstance(found.get(name), kind)}
+    return Description(**{name: found[name] for name in kinds}, **more)
 
 
 # what the boxes contain -----------------------------------------------------------------------------------------------
