@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 
 import pytest
 
@@ -60,6 +61,7 @@ def test_returns_wait_for_room_in_the_store(run: FaultBed):
         ask(run.server.url, fill)
         run.go()
         until(lambda: "does not store a message" in worker.log.read_text())
+        until(lambda: select.select([process.stderr], [], [], 0)[0])  # the command says so, too
         ask(run.server.url, make_room)
         done = finish(process)
         run.all_once(done)

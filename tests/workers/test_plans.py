@@ -88,7 +88,7 @@ def test_a_plan_is_that_without_workers_and_its_file_is_applied_at_the_sites(fle
 def without_times(value):
     """The value without times and JIDs; comments name targets in the order of their returns."""
     if isinstance(value, dict):
-        value = {**value, "comment": sorted(str(value.get("comment")).replace(",", " ").split())}
+        value = {**value, "comment": sorted(str(value.get("comment")).translate({44: " ", 46: " "}).split())}
         gone = ("duration", "start_time", "jid", "__jid__")
         return {key: without_times(each) for key, each in value.items() if key not in gone}
     return [without_times(each) for each in value] if isinstance(value, list) else value
