@@ -54,6 +54,13 @@ def random():
     return random.random()
 
 
+def held():
+    from thin import runtime
+
+    store = runtime.backend()
+    return [name for each in (store, *store._packs.values()) for name in each._held]
+
+
 def fds(pid):
     return len(os.listdir("/proc/%d/fd" % pid))
 
@@ -217,6 +224,14 @@ async def test_what_one_does_is_its_own_trouble(manager: Manager, fun: str, kind
     found = await manager.call("w3")
     assert (found["id"], found["seen"]) == ("w3", [])  # type: ignore[index]
     assert (len(manager.pids) == 1) is goes_on
+
+
+async def test_the_code_of_a_module_is_read_once(manager: Manager) -> None:
+    """The supervisor reads what the first worker has used, and later ones inherit it."""
+    names = {"thin.resources.wild.modules.wild", "thin.resources.wild"}
+    first, second = [set(await manager.call("w1", "wild.held")) for _ in range(2)]  # type: ignore[call-overload]
+    assert not first & names
+    assert names <= second
 
 
 async def test_stopping_one(manager: Manager) -> None:
