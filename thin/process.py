@@ -162,9 +162,9 @@ def _started(argv, cwd, env, fed, merge, identity, umask, background):
         out = None if background else pipe()
         err = out if background or merge else pipe()
         fds = (feed[0] if feed else null, out[1] if out else null, err[1] if err else null)
-        if identity is None and not background and min(fds) > 2 and _can_spawn():
-            pid = _spawn(paths, argv, env, fds, cwd, umask)
-        else:
+        can_spawn = identity is None and not background and min(fds) > 2 and _can_spawn()
+        pid = _spawn(paths, argv, env, fds, cwd, umask) if can_spawn else None
+        if pid is None:
             pid = os.fork()
     except OSError:
         _close(null, *[number for pair in pipes for number in pair])
@@ -256,12 +256,14 @@ _posix_spawn, _spawns = getattr(os, "posix_spawn", None), []
 
 
 def _spawn(paths, argv, env, fds, cwd, umask):
-    """Start the program without a fork; returns its process id. Raises OSError.
-
-    The folder and the umask are set in this process, which has one thread, and restored.
+    """Start the program without a fork; returns its process id. Raises OSError. The folder and the umask are set in
+    this process, which has one thread, and restored; None if this user could not enter the present folder again.
     """
     actions = [(getattr(os, "POSIX_SPAWN_DUP2"), number, target) for target, number in enumerate(fds)]  # noqa: B009
-    before = os.open(".", getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC)
+    try:
+        before = os.open(".", getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC)
+    except OSError:
+        return None
     mask = None
     try:
         os.chdir(cwd)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -88,6 +91,19 @@ def test_errors(way, tmp_path, case):
 def test_a_folder_in_path_is_passed_over(way, tmp_path):
     _errors(tmp_path)
     assert process.run(["sh", "-c", "echo ran"], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}).stdout == b"ran\n"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become another user")
+def test_in_a_folder_that_the_user_cannot_enter(tmp_path):
+    """As after sudo to another user, in the home of the first one: a program is forked then."""
+    script = (
+        "import os, sys; sys.path.insert(0, sys.argv[1]); from thin import process; os.setgid(65534); os.setuid(65534);"
+        " print(process.run(['id', '-u']).stdout.decode(), end='')"
+    )
+    tmp_path.chmod(0o700)
+    words = [sys.executable, "-I", "-c", script, str(Path(process.__file__).parents[1])]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("65534\n", 0), done.stderr
 
 
 def test_a_program_of_another_user_is_forked(monkeypatch):
