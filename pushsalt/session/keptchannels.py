@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, Final, Protocol, cast
 
 from pushsalt.bundle.runtime import Runtime
@@ -46,7 +47,7 @@ class KeptChannels:
         about = self._connection.about
         if about is None:
             return None
-        if about.get("for") != self._mark():
+        if about.get("for") != self._mark:
             self._connection.drop()
             return None
         channel = Channel(self._target, self._connection.user, self._runtime, _warned, _failed)
@@ -62,8 +63,9 @@ class KeptChannels:
         return True
 
     def _about(self, channel: Channel) -> dict[str, Any]:
-        return {"for": self._mark(), "nonce": channel.opening.nonce, "info": channel.info}
+        return {"for": self._mark, "nonce": channel.opening.nonce, "info": channel.info}
 
+    @cached_property
     def _mark(self) -> str:
         """A digest of everything that a runtime depends on."""
         target = self._target

@@ -98,9 +98,17 @@ def _own(opts: Mapping[str, Any]) -> dict[str, Any] | None:
     own = {}
     for name, value in opts.items():
         default = TARGET_DEFAULTS.get(name, UNSET)
-        if value is not default and not _are_same(value, default):
+        if value is default or value is _equal.get(name, UNSET):
+            continue
+        if _are_same(value, default):
+            _equal[name] = value
+        else:
             own[name] = value
     return own
+
+
+#: option -> the value that was last found to equal its default; the targets of a job share values (TargetOptions)
+_equal: dict[str, Any] = {}
 
 
 def _are_same(value: Any, other: Any) -> bool:
