@@ -192,8 +192,10 @@ async def memory(figures: Figures, options: argparse.Namespace, work: Path) -> N
         await kept.run("session", "start")
         await asyncio.sleep(2)  # until its starter has loaded all
         print(f"  memory: {kept.memory():.0f} MiB without connections", flush=True)
+        await kept.run("run", "*", "cmd.run", "hostname")  # a thousand logins at once would take too long
         for _ in range(3):
-            await kept.run("run", "*", "cmd.run", "hostname", "--concurrency", str(options.targets))
+            took, _ = await kept.run("run", "*", "cmd.run", "hostname", "--concurrency", str(options.targets))
+            print(f"  memory: a command on {len(fleet)} targets takes {took:.1f} s", flush=True)
         await asyncio.sleep(1)
         print(f"  memory: {kept.memory():.0f} MiB with {len(fleet)} connections", flush=True)
 
