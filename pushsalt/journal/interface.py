@@ -22,7 +22,7 @@ class EventJournal(Protocol):
 
     @property
     def hint(self) -> str:
-        """What to do if it cannot be used."""
+        """The hint of the error of a journal that cannot be used."""
 
     def put(self, tag: str, data: dict[str, Any]) -> Event:
         """Append an event; it is durable after this call."""

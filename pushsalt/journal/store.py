@@ -102,7 +102,7 @@ class Journal:
 
     @property
     def hint(self) -> str:
-        """What to do if it cannot be used."""
+        """The hint of the error of a journal that cannot be used."""
         return "check the free space and mode of its folder"
 
     def put(self, tag: str, data: dict[str, Any]) -> Event:

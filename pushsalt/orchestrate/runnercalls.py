@@ -200,9 +200,8 @@ def function(client: Jobs, name: str) -> Callable[..., Any] | None:
     candidate: Callable[..., Any] | None = getattr(loaded, aliases.get(attribute, attribute), None)
     if not callable(candidate) or inspect.isclass(candidate):
         return None
-    if (
-        _is_shipped(loaded) and candidate.__module__ != loaded.__name__
-    ):  # an imported function is not part of the runner
+    # an imported function is not part of the runner
+    if _is_shipped(loaded) and candidate.__module__ != loaded.__name__:
         return None
     return candidate
 

@@ -116,7 +116,7 @@ def _children(key: str, entries: Any) -> Iterator[tuple[str, str]]:
 
 
 def needed(entry: Mapping[str, Any]) -> set[str]:
-    """The digests of the blobs that a run of a target's entry may need."""
+    """The digests of the files that the run of one target in a plan may request."""
     run = entry["run"]
     digests = (*entry["files"].values(), *run["templates"].values(), *(digest for digest, _ in run["wants"]))
     return {digest for digest in digests if digest is not None}

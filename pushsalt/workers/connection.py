@@ -284,12 +284,10 @@ def explained(what: str) -> Iterator[None]:
         raise MissingError(f"NATS: {what}: it is not there", "a controller creates it when it uses the site") from None
     except errors.APIError as exc:
         if isinstance(exc, errors.ServiceUnavailableError) and not _is_full(exc):
-            raise ServerError(
-                f"NATS: {what}: the server has no JetStream", "start it with -js, or see its log"
-            ) from None
+            raise ServerError(f"NATS: {what}: the server has no JetStream", _OFF) from None
         raise ServerError(f"NATS: {what}: {exc.description or exc}", _FULL) from None
     except errors.NoStreamResponseError:
-        raise ServerError(f"NATS: {what}: the server has no JetStream", "start it with -js, or see its log") from None
+        raise ServerError(f"NATS: {what}: the server has no JetStream", _OFF) from None
     except (nats.errors.Error, asyncio.TimeoutError) as exc:
         hint = "check the server, and the permissions of these credentials"
         raise ServerError(f"NATS: {what}: {str(exc) or 'no answer'}", hint) from None

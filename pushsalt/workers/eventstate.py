@@ -246,7 +246,7 @@ class _Lock:
         self._renewing: asyncio.Task[None] | None = None
 
     async def take(self) -> str | None:
-        """Take the lock; the process that has it if another one does. Raises CommandError."""
+        """Take the lock. If another process has it, return the name of that process. Raises CommandError."""
         from nats.js import errors
 
         made = await self._journal.connected()

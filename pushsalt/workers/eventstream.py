@@ -98,13 +98,13 @@ class StreamJournal:
 
     @property
     def hint(self) -> str:
-        """What to do if it cannot be used."""
+        """The hint of the error of a journal that cannot be used."""
         return "check the NATS server, and the option that names it"
 
     # calls ------------------------------------------------------------------------------------------------------------
 
     def call(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """The result of a coroutine that runs in the thread of this object. Raises JournalError."""
+        """Run a coroutine in this object's thread, and return its result. Raises JournalError."""
         future = asyncio.run_coroutine_threadsafe(asyncio.wait_for(self._held(work), _PATIENCE), self._running())
         try:
             return future.result()

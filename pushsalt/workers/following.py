@@ -74,7 +74,7 @@ class Follower:
     """Keeps caches and record of a project up to date. ``say`` is called with a text for each job that has ended."""
 
     def __init__(self, project: Project, url: str, say: Callable[[str], None] = lambda text: None) -> None:
-        """Raises UsageError for keys that cannot be used, CommandError for a cache folder that cannot."""
+        """Raises UsageError for unusable keys, and CommandError for an unusable cache folder."""
         self._project = project
         self._url = url
         self._say = say
@@ -332,9 +332,10 @@ def _only_one(path: Path) -> Iterator[None]:
     except OSError as exc:
         raise CommandError(f"{path}: {exc.strerror or exc}", "check the cache folder") from None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CommandError("another `pushsalt worker follow` uses this cache folder", "one is enough") from None
         yield
-    except BlockingIOError:
-        raise CommandError("another `pushsalt worker follow` uses this cache folder", "one is enough") from None
     finally:
         os.close(descriptor)
