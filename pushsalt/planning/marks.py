@@ -25,15 +25,19 @@ from thin.requisites import Graph, listeners, tag_of
 Mark = Literal["none", "will", "may", "unknown"]
 MARKS: Final[tuple[Mark, ...]] = ("none", "will", "may", "unknown")
 
+_UNTOLD: Final = "it makes changes that its return, as Salt's, does not report"
 #: Functions whose dry run does not show what they do, with the reason.
 UNKNOWN: Final = {
+    "debconf.set_file": _UNTOLD,
     "docker_container.run": "it runs a command in a container",
+    "file.cached": _UNTOLD,
     "http.*": "what the server answers is not known before",
     "loop.*": "it calls a function of any kind",
     "module.*": "it calls a function of any kind",
     "mysql_query.*": "it runs a query",
     "npm.bootstrap": "npm says what it changes when it is run",
     "saltutil.*": "it copies the modules of the file roots",
+    "selinux.module*": _UNTOLD,
     "*.mod_watch": "it reacts to another state",
 }
 #: Commands: their effect is not known either, but with a guard it is known whether they run.

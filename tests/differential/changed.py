@@ -155,7 +155,10 @@ def _attributes(place: str) -> str:
 def text(root: Path, path: str) -> str | None:
     """The content of a file for display; None if it is binary or too large."""
     try:
-        data = Path(f"{root}{path}").read_bytes()
+        place = Path(f"{root}{path}")
+        if not place.is_file():  # reading a pipe would wait for a writer
+            return None
+        data = place.read_bytes()
         return data.decode("utf-8") if len(data) < 100_000 else None
     except (OSError, UnicodeDecodeError):
         return None

@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import http.server
 import json
+import os
 import re
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -140,6 +143,25 @@ def done(name):
     states(project, {"b": {"told.done": []}, "a": {"mine.done": []}})
     found = {state["__id__"]: state["mark"] for state in project.json("plan", "here", "s").data["here"]["states"]}
     assert found == {"b": "none", "a": "unknown"}
+
+
+def test_dry_runs_that_announce_more_or_less_than_the_run_does(project: Project, tmp_path: Path) -> None:
+    table = tmp_path / "fstab"
+    table.write_text("")
+    word = f"only-in-the-arguments-{os.getpid()}"
+    with subprocess.Popen([sys.executable, "-c", "input()", word], stdin=subprocess.PIPE) as process:
+        gone = {"mount.fstab_absent": [{"fs_file": "/mnt/none"}, {"config": str(table)}]}
+        states(project, {"/dev/none": gone, "no-such-process": {"process.absent": []}, word: {"process.absent": []}})
+        found = {state["__id__"]: state for state in project.json("plan", "here", "s").data["here"]["states"]}
+        assert {id: state["mark"] for id, state in found.items()} == {
+            "/dev/none": "none",
+            "no-such-process": "none",
+            word: "will",
+        }
+        assert found[word]["comment"] == "No matching processes running"
+        done = project.json("apply", "here", "s").data["here"]
+        assert [ret["__id__"] for ret in done.values() if ret["changes"]] == [word]
+        process.wait(10)
 
 
 class Page(http.server.BaseHTTPRequestHandler):

@@ -1,5 +1,7 @@
 """Jobs that run once at a later time, by at(1). Salt: ``salt/states/at.py``."""
 
+from thin import detail
+
 __any_arguments__ = True  # arguments are data or options of a program: none is reported as misspelt
 
 
@@ -33,6 +35,8 @@ def present(name, timespec, tag=None, user=None, job=None, unique_tag=False):
     ret = {"name": name, "changes": {}, "result": True, "comment": ""}
     job = job or name
     if __opts__["test"]:
+        if detail.on() and unique_tag and tag and __salt__["at.jobcheck"](tag=tag)["jobs"]:
+            detail.same()
         return dict(ret, result=None, comment="job %s added and will run on %s" % (job, timespec))
     if unique_tag:
         if not tag:
@@ -74,6 +78,8 @@ def absent(name, jobid=None, **kwargs):
     if "limit" in kwargs:
         return dict(ret, result=False, comment="limit parameter not supported %s" % name)
     if __opts__["test"]:
+        if detail.on() and not _wanted(jobid, kwargs):
+            detail.same()
         return dict(ret, result=None, comment="removed ? job(s)")
     if jobid:
         if not __salt__["at.atq"](jobid)["jobs"]:
@@ -84,15 +90,17 @@ def absent(name, jobid=None, **kwargs):
         words = "job with id %s was removed" if ret["result"] else "failed to remove job with id %s"
         ret["comment"] = words % jobid
         return ret
-    if kwargs:
-        wanted = [str(job["job"]) for job in __salt__["at.jobcheck"](**kwargs)["jobs"]]
-    else:
-        wanted = ["all"]
-    removed = __salt__["at.atrm"](*wanted)["jobs"]["removed"]
+    removed = __salt__["at.atrm"](*(_wanted(None, kwargs) if kwargs else ["all"]))["jobs"]["removed"]
     if removed:
         ret["changes"]["removed"] = removed
     ret["comment"] = "removed %d job(s)" % len(removed)
     return ret
+
+
+def _wanted(jobid, kwargs):
+    """The numbers of the jobs to remove."""
+    jobs = __salt__["at.jobcheck"](**kwargs) if kwargs and not jobid else __salt__["at.atq"](jobid)
+    return [str(job["job"]) for job in jobs["jobs"]]
 
 
 def watch(name, timespec, tag=None, user=None, job=None, unique_tag=False):

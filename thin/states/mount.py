@@ -3,6 +3,7 @@
 import os
 import re
 
+from thin import detail
 from thin.utils.formats import mountopts
 
 
@@ -241,6 +242,7 @@ def fstab_absent(name, fs_file, mount_by=None, config="/etc/fstab"):
     if __opts__["test"]:
         ret["result"] = None
     if not in_fstab:
+        detail.same()
         ret["comment"].append("%s entry is already missing in %s." % (fs_file, config))
     elif __opts__["test"]:
         ret["comment"].append("%s entry will be removed from %s." % (fs_file, config))

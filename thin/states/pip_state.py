@@ -1,5 +1,6 @@
 """Python packages installed, removed or up to date, by pip. Salt: states/pip_state.py"""
 
+from thin import detail
 from thin.exceptions import CommandExecutionError, CommandNotFoundError
 from thin.utils.packages import pep440
 
@@ -217,6 +218,7 @@ def _from_files(ret, requirements, editable, where, options):
     if __opts__["test"]:
         if requirements:
             words.append("Requirements file '%s' will be processed." % requirements)
+        detail.unsure("pip decides when it reads the files whether something is installed")
         if editable:
             words.append(
                 'Package will be installed in editable mode (i.e. setuptools "develop mode") from %s.' % editable

@@ -5,6 +5,7 @@
 
 import os
 
+from thin import detail
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils.files import safepath
 
@@ -183,6 +184,8 @@ def managed(name, ppa=None, copr=None, aptkey=True, **kwargs):
             kwargs["uris"] = wanted["uris"]
     if __opts__["test"]:
         ret["changes"] = _differences(wanted, before, wanted) if before else {"repo": name}
+        if not ret["changes"]:
+            detail.unsure("the return does not tell what it writes")
         return _with(ret, None, _FORESEEN % name)
 
     try:

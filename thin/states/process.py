@@ -1,5 +1,7 @@
 """Processes that must not run. Salt: ``salt/states/process.py``."""
 
+from thin import detail
+
 
 def absent(name, user=None, signal=None):
     """
@@ -21,6 +23,8 @@ def absent(name, user=None, signal=None):
         running = __salt__["ps.pgrep"](name, user=user)
         if running:
             ret["comment"] = "%d processes will be killed" % len(running)
+        elif detail.on() and not __salt__["ps.pgrep"](name, user=user, full=True):
+            detail.same()  # the run searches whole command lines, the dry run, as Salt's, only names
         return dict(ret, result=None)
     more = {"signal": signal} if signal else {}
     killed = __salt__["ps.pkill"](name, user=user, full=True, **more)

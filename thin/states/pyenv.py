@@ -7,6 +7,8 @@
         - default: true
 """
 
+from thin import detail
+
 
 def installed(name, default=False, user=None):
     """pyenv and this version of Python are installed. changes: ``{version: Installed}``.
@@ -21,6 +23,8 @@ def installed(name, default=False, user=None):
     version = _version(name)
     ret = {"name": name, "result": None, "changes": {}, "comment": ""}
     if __opts__["test"]:
+        if detail.on() and _has(version, user) and (not default or _default(user) == version):
+            detail.same()
         return dict(ret, comment="python %s is set to be installed" % version)
     if not __salt__["pyenv.is_installed"](user) and not __salt__["pyenv.install"](user):
         return dict(ret, result=False, comment="pyenv failed to install")
@@ -47,6 +51,8 @@ def absent(name, user=None):
     version = _version(name)
     ret = {"name": name, "result": None, "changes": {}, "comment": ""}
     if __opts__["test"]:
+        if detail.on() and not _has(version, user):
+            detail.same()
         return dict(ret, comment="python %s is set to be uninstalled" % version)
     if not __salt__["pyenv.is_installed"](user):
         return dict(ret, result=True, comment="pyenv not installed, %s not either" % version)
@@ -76,6 +82,10 @@ def install_pyenv(name, user=None):
     if __salt__["pyenv.install"](user):
         return dict(ret, comment="pyenv installed")
     return dict(ret, result=False, comment="pyenv failed to install")
+
+
+def _has(version, user):
+    return __salt__["pyenv.is_installed"](user) and version in __salt__["pyenv.versions"](user)
 
 
 def _version(name):
