@@ -10,14 +10,13 @@ import asyncio
 import inspect
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from pushsalt import plugins
 from pushsalt.errors import FunctionError, PushsaltError
-from pushsalt.jobs.model import JobStart
 from pushsalt.nearest import nearest
-from pushsalt.run.jobstart import user_name
-from pushsalt.workers.jobevents import open_events, settle_events
+from pushsalt.orchestrate.callevents import CallEvents
+from pushsalt.orchestrate.names import ORCHESTRATIONS
 from thin.utils.orchestration import succeeded
 
 if TYPE_CHECKING:
@@ -25,14 +24,10 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from pushsalt.job import JobOptions
-    from pushsalt.journal.jobevents import RunEvents
     from pushsalt.orchestrate.jobs import Jobs
 
 
 log = logging.getLogger(__name__)
-
-#: Runner functions that are orchestrations.
-ORCHESTRATIONS: Final = frozenset({"state.orchestrate", "state.orch", "state.sls"})
 
 
 @dataclass(frozen=True)
@@ -97,14 +92,16 @@ async def _called(
     kwargs: dict[str, Any],
     jid: str = "",
 ) -> dict[str, Any]:
-    run, shipped = Run(client, options, asyncio.get_running_loop(), jid), _is_shipped(runner)
-    events = RunnerEvents(client, name, args, kwargs, jid)
+    jid, shipped = jid or client.new_jid(), _is_shipped(runner)
+    run = Run(client, options, asyncio.get_running_loop(), jid)
+    # orchestrations send their events themselves
+    events = CallEvents(client, "runner", name, args, kwargs, jid, silent=name in ORCHESTRATIONS)
     try:
         runner.__globals__["__jid_event__"] = events
         value = await asyncio.to_thread(lambda: runner(run, *args, **kwargs) if shipped else runner(*args, **kwargs))
         success = _succeeded(value, runner)
         events.ends(value, success=success)
-        return {"return": value, "success": success}
+        return {"return": value, "success": success, "jid": jid}
     except PushsaltError as exc:
         events.ends(f"Exception occurred in runner {name}: {exc.message}", success=False)
         raise
@@ -114,7 +111,7 @@ async def _called(
         log.debug("the runner %s failed", name, exc_info=True)
         raise FunctionError("exception", f"{name}: {text}{plugins.blamed(exc)}", "", type(exc).__name__) from exc
     finally:
-        await settle_events(events.events, client.project)
+        await events.settled()
 
 
 def _succeeded(value: Any, runner: Callable[..., Any]) -> bool:
@@ -148,38 +145,6 @@ def _public(loaded: ModuleType) -> list[str]:
     return [aliases.get(name, name) for name in names if getattr(loaded, name).__module__ == loaded.__name__]
 
 
-class RunnerEvents:
-    """The events of one call of a runner function: ``salt/run/JID/new`` and ``…/ret``.
-
-    The object is also ``__jid_event__`` of the function. Orchestrations send their events themselves.
-    """
-
-    def __init__(self, client: Jobs, name: str, args: list[Any], kwargs: dict[str, Any], jid: str = "") -> None:
-        self.events = open_events(client.project) if client.keeps_jobs and name not in ORCHESTRATIONS else None
-        self._redactor = client.redactor()
-        self._jid = jid or client.new_jid()
-        for value in (kwargs, *args):
-            if isinstance(value, dict):
-                self._redactor.add_pillar(value)
-        self._run: RunEvents | None = None
-        if self.events is not None:
-            shown = self._redactor.data([list(args), dict(kwargs)])
-            fun, user = f"runner.{name}", user_name()
-            self._run = self.events.run_begins(JobStart(self._jid, fun, arg=shown[0], kwarg=shown[1], user=user))
-            self._run.begins()
-
-    def fire_event(self, data: dict[str, Any], tag: str) -> bool:
-        """Send an event whose tag begins with that of the call, as Salt's ``__jid_event__`` does."""
-        if self.events is not None:
-            self.events.put(f"salt/run/{self._jid}/{tag}", self._redactor.data(data))
-        return True
-
-    def ends(self, value: Any, *, success: bool) -> None:
-        """The function has returned."""
-        if self._run is not None:
-            self._run.ends(self._redactor.data(value), success=success)
-
-
 def _is_shipped(function: Any) -> bool:
     name = function.__name__ if inspect.ismodule(function) else function.__module__
     return str(name).startswith("pushsalt.runners.")
@@ -204,6 +169,12 @@ def function(client: Jobs, name: str) -> Callable[..., Any] | None:
     if _is_shipped(loaded) and candidate.__module__ != loaded.__name__:
         return None
     return candidate
+
+
+def takes(client: Jobs, name: str, parameter: str) -> bool:
+    """Whether there is a runner function of this name that has such a parameter."""
+    runner = function(client, name)
+    return runner is not None and parameter in inspect.signature(runner).parameters
 
 
 class Runners(dict[str, Any]):

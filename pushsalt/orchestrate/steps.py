@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import EXIT_NO_ANSWER, FunctionError, NoTargetError, UsageError
 from pushsalt.orchestrate import rollouts
+from pushsalt.orchestrate.names import ORCHESTRATIONS
 from pushsalt.workers.jobevents import open_journal
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class Steps:
         """id -> ``ret``, ``retcode``, ``out``, ``jid``, or ``failed`` for a target without a return."""
         name, expect = str(given.pop("step", None) or fun), bool(given.pop("expect_minions", False))
         args, kwargs = list(given.pop("arg", ())), dict(given.pop("kwarg", None) or {})
+        self._tell(given.pop("told", {}))
         tgt_type = str(given.pop("tgt_type", "glob"))
         options = rollouts.options(self._options, given)
         # As in Salt, ``subset`` has no effect in batches.
@@ -127,24 +129,40 @@ class Steps:
                 return {"seen": seen, "left": left, "is_done": False}
             await asyncio.sleep(_LOOK)
 
-    async def _runner(self, name: str, **kwargs: Any) -> dict[str, Any]:
-        """Call a runner function; returns ``return`` and ``success``. ``arg`` and ``kwarg`` are further arguments."""
+    def _tell(self, data: dict[str, Any]) -> None:
+        """Send the event of a step's arguments. Salt: ``salt/run/JID/args``."""
+        if self._recorded is not None:
+            self._recorded.args(data)
+
+    async def _runner(self, name: str, env: str, /, **kwargs: Any) -> dict[str, Any]:
+        """Call a runner function: ``return``, ``success``, ``jid``. ``arg`` and ``kwarg`` are further arguments.
+
+        ``env``: the saltenv of the SLS, for functions that have such an argument, even if another one is given (Salt).
+        """
         from pushsalt.orchestrate.runnercalls import answer
 
-        return await self._call_runner(answer, name, kwargs)
+        return await self._call_runner(answer, name, env, kwargs)
 
     async def _call_runner(
-        self, call: Callable[..., Awaitable[dict[str, Any]]], name: str, kwargs: dict[str, Any]
+        self, call: Callable[..., Awaitable[dict[str, Any]]], name: str, env: str, kwargs: dict[str, Any]
     ) -> dict[str, Any]:
-        args, more = list(kwargs.pop("arg", None) or ()), dict(kwargs.pop("kwarg", None) or {})
-        with self._client_of(name, f"runner.{name}", "", []) as client:
-            return await call(client, self._options, name, args, {**kwargs, **more})
+        from pushsalt.orchestrate.runnercalls import takes
 
-    async def _runners(self, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        args, more = list(kwargs.pop("arg", None) or ()), dict(kwargs.pop("kwarg", None) or {})
+        given = {**more, **kwargs}
+        if takes(self._client, name, "saltenv"):
+            given["saltenv"] = env
+        if name in ORCHESTRATIONS:
+            given["orchestration_jid"] = None if self._recorded is None else self._recorded.outermost
+        self._tell({"type": "runner", "name": name, "args": args, "kwargs": given})
+        with self._client_of(name, f"runner.{name}", "", []) as client:
+            return await call(client, self._options, name, args, given)
+
+    async def _runners(self, calls: list[dict[str, Any]], env: str) -> list[dict[str, Any]]:
         """Call several runner functions concurrently; returns their answers, after all have ended."""
         from pushsalt.orchestrate.runnercalls import call
 
-        work = [self._call_runner(call, each["name"], dict(each["kwarg"])) for each in calls]
+        work = [self._call_runner(call, each["name"], env, dict(each["kwarg"])) for each in calls]
         found = await asyncio.gather(*work, return_exceptions=True)
         for each in found:
             if isinstance(each, BaseException):
@@ -154,7 +172,8 @@ class Steps:
     async def _wheel(self, name: str, **kwargs: Any) -> dict[str, Any]:
         from pushsalt.orchestrate import wheels
 
-        return {"return": await asyncio.to_thread(wheels.call, self._client.project, name, kwargs), "success": True}
+        self._tell({"type": "wheel", "name": name, "args": dict(kwargs)})
+        return await wheels.answer(self._client, name, kwargs)
 
 
 def _answer(result: TargetReturn, fun: str) -> dict[str, Any]:
