@@ -60,9 +60,15 @@ async def answer(
 ) -> dict[str, Any]:
     """As ``call``, but the ``return`` of a function that fails is the error's text, as for the states of Salt.
 
-    Raises FunctionError if the function does not exist, or does not take the arguments.
+    As in Salt, a call with too few or too many arguments is a success, whose return says so. Raises FunctionError if
+    the function does not exist, or does not have the keyword arguments.
     """
-    runner = _runner_named(client, name, args, kwargs)
+    runner = _runner_named(client, name, args, kwargs, bind=False)
+    try:
+        _bind(runner, name, args, kwargs)
+    except FunctionError as exc:
+        text = exc.message.removeprefix(f"Passed invalid arguments to {name}: ")
+        return {"return": f"\nPassed invalid arguments: {text}\n\nUsage:\n{runner.__doc__}", "success": True}
     try:
         return await _called(client, options, runner, name, args, kwargs)
     except PushsaltError as exc:
@@ -70,15 +76,20 @@ async def answer(
         return {"return": f"Exception occurred in runner {name}: {text}", "success": False}
 
 
-def _runner_named(client: Jobs, name: str, args: list[Any], kwargs: dict[str, Any]) -> Callable[..., Any]:
-    """The function; raises FunctionError if it does not exist, or does not take the arguments."""
+def _runner_named(
+    client: Jobs, name: str, args: list[Any], kwargs: dict[str, Any], *, bind: bool = True
+) -> Callable[..., Any]:
+    """The function; raises FunctionError if it does not exist, or does not take the arguments.
+
+    ``bind``: whether the number of arguments is checked, too.
+    """
     runner = function(client, name)
     if runner is None:
         raise FunctionError(
             "unknown_function", f"there is no runner function '{name}'", _hint(client, name), "KeyError"
         )
     _check_keywords(runner, kwargs)
-    if _is_shipped(runner):
+    if bind and _is_shipped(runner):
         _bind(runner, name, args, kwargs)
     return runner
 
@@ -208,10 +219,25 @@ def _its_arguments(function: Callable[..., Any]) -> str:
 
 
 def _bind(function: Callable[..., Any], name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
-    """Raises FunctionError for arguments that the function does not take."""
-    signature = inspect.signature(function)
+    """Raises FunctionError, with Python's text, for arguments that the function does not take."""
+    own = [None] if _is_shipped(function) else []
     try:
-        signature.bind(None, *args, **kwargs)
+        inspect.signature(function).bind(*own, *args, **kwargs)
     except TypeError as exc:
-        text = f"Passed invalid arguments to {name}: {exc}"
+        text = f"Passed invalid arguments to {name}: {_misfit(function, name, args, kwargs) or exc}"
         raise FunctionError("exception", text, _its_arguments(function), "SaltInvocationError") from exc
+
+
+def _misfit(function: Callable[..., Any], name: str, args: list[Any], kwargs: dict[str, Any]) -> str:
+    """What Python says of arguments that are missing, or given twice; empty for others."""
+    call = f"{name.rpartition('.')[2]}()"
+    parameters = list(inspect.signature(function).parameters.values())[1 if _is_shipped(function) else 0 :]
+    plain = [each for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
+    if twice := [each.name for each in plain[: len(args)] if each.name in kwargs]:
+        return f"{call} got multiple values for argument {twice[0]!r}"
+    missing = [repr(each.name) for each in plain[len(args) :] if each.default is each.empty and each.name not in kwargs]
+    if not missing:
+        return ""
+    names = missing[0] if len(missing) == 1 else ", ".join(missing[:-1]) + ("," if missing[2:] else "")
+    names += f" and {missing[-1]}" if missing[1:] else ""
+    return f"{call} missing {len(missing)} required positional argument{'s' if missing[1:] else ''}: {names}"

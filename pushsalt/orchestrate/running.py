@@ -118,7 +118,7 @@ async def _on_master(
     runner.steps = steps
     if isinstance(events, Recorded):
         runner.on_state, runner.on_event = events.state, events.event
-        runner.orchestration_jid = events.outermost
+        runner.of_orchestration = {"orchestration_jid": events.outermost}
     elif events is not None:
         runner.on_event = events.fired
     work = asyncio.ensure_future(run_on(runner, master_target(), master_id()))

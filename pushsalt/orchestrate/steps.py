@@ -11,6 +11,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from pushsalt.cliargs import parse_args
 from pushsalt.errors import EXIT_NO_ANSWER, FunctionError, NoTargetError, UsageError
 from pushsalt.orchestrate import rollouts
 from pushsalt.orchestrate.names import ORCHESTRATIONS
@@ -87,7 +88,7 @@ class Steps:
     async def _job(self, tgt: Any, fun: str, **given: Any) -> dict[str, dict[str, Any]]:
         """id -> ``ret``, ``retcode``, ``out``, ``jid``, or ``failed`` for a target without a return."""
         name, expect = str(given.pop("step", None) or fun), bool(given.pop("expect_minions", False))
-        args, kwargs = list(given.pop("arg", ())), dict(given.pop("kwarg", None) or {})
+        args, kwargs = _arguments(list(given.pop("arg", ())), dict(given.pop("kwarg", None) or {}))
         self._tell(given.pop("told", {}))
         tgt_type = str(given.pop("tgt_type", "glob"))
         options = rollouts.options(self._options, given)
@@ -176,6 +177,16 @@ class Steps:
         return await wheels.answer(self._client, name, kwargs)
 
 
+def _arguments(given: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of a job. A text ``KEY=VALUE`` is a keyword argument, as on a command line (Salt)."""
+    args = []
+    for each in given:
+        keywords = parse_args([each])[1] if isinstance(each, str) else {}
+        args += [] if keywords else [each]
+        kwargs = {**keywords, **kwargs}
+    return args, kwargs
+
+
 def _answer(result: TargetReturn, fun: str) -> dict[str, Any]:
     """A target's return in the shape that the states of an orchestration read."""
     out = "highstate" if fun.startswith("state.") else "nested"
@@ -185,6 +196,8 @@ def _answer(result: TargetReturn, fun: str) -> dict[str, Any]:
     if result.exit_code == EXIT_NO_ANSWER:
         return {"failed": True, "error": error["message"]}
     text = str(error["message"])
+    if text.startswith("The following keyword arguments are not valid"):
+        text = f"ERROR executing '{fun}': {text}"
     if out == "highstate":
         return {"ret": [text], "retcode": 1, "out": out}
     return {"ret": text, "retcode": 1, "out": out}

@@ -194,6 +194,7 @@ def function(
     if isinstance(arg, str):
         result["warnings"] = ["Please specify 'arg' as a list of arguments."]
         arg = arg.split()
+    kwarg = kwarg if isinstance(kwarg, dict) else {}  # Salt ignores anything else
     if __opts__["test"] is True:
         return dict(result, result=None, comment="Function %s would be executed on target %s" % (name, tgt))
     rollout = {"batch_wait": batch_wait, "max_fail": max_fail, "batch_check": batch_check, "batch_by": batch_by}
