@@ -9,6 +9,7 @@ import asyncio
 import fnmatch
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.cliargs import parse_args
@@ -20,7 +21,7 @@ from pushsalt.workers.jobevents import open_journal
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
 
-    from pushsalt.job import JobOptions
+    from pushsalt.job import JobOptions, Selection
     from pushsalt.model import TargetReturn
     from pushsalt.orchestrate.jobs import Jobs
     from pushsalt.orchestrate.recorded import Recorded
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Seconds between two reads of the journal of events.
 _LOOK: Final = 0.2
+#: Begins of texts about invalid arguments, which Salt's minions prefix with the function.
+_INVALID: Final = ("The following keyword arguments are not valid", "Pillar data must be formatted as a dictionary")
 _STOPPED: Final = "the orchestration is being stopped"
 
 
@@ -95,13 +98,27 @@ class Steps:
         # As in Salt, ``subset`` has no effect in batches.
         selection = rollouts.selection(tgt, tgt_type, None if options.batch else given.get("subset"))
         jids: list[str] = []
+        unknown = self._unknown(selection)
+        if unknown:
+            known = ",".join(id for id in selection.expr.split(",") if id not in unknown)
+            selection = replace(selection, expr=known)
+        gone = {id: {"failed": True, "error": "there is no such target"} for id in unknown}
+        if unknown and not selection.expr:
+            return {}
         with self._client_of(name, fun, selection.expr, jids) as client:
             try:
                 returns = await client.run_async(selection, fun, args, kwargs, options)
             except NoTargetError:
                 return {}
         answers = {id: {**_answer(result, fun), "jid": jids[0]} for id, result in returns.items()}
-        return {id: answer for id, answer in answers.items() if expect or not answer.get("failed")}
+        return {**{id: answer for id, answer in answers.items() if expect or not answer.get("failed")}, **gone}
+
+    def _unknown(self, selection: Selection) -> list[str]:
+        """The ids of a list that the inventory does not have: in Salt, targets without a return."""
+        if selection.tgt_type != "list" or not self._client.project.config.has_inventory:
+            return []
+        targets = self._client.project.inventory.targets
+        return [id for id in selection.expr.split(",") if id.strip() and id not in targets and ":" not in id]
 
     async def _wait_for_event(
         self, tag: str, ids: list[Any], event_id: str, timeout: Any, since: float
@@ -196,8 +213,8 @@ def _answer(result: TargetReturn, fun: str) -> dict[str, Any]:
     if result.exit_code == EXIT_NO_ANSWER:
         return {"failed": True, "error": error["message"]}
     text = str(error["message"])
-    if text.startswith("The following keyword arguments are not valid"):
-        text = f"ERROR executing '{fun}': {text}"
+    if text.startswith(_INVALID):
+        return {"ret": f"ERROR executing '{fun}': {text}", "retcode": 1, "out": out}
     if out == "highstate":
         return {"ret": [text], "retcode": 1, "out": out}
     return {"ret": text, "retcode": 1, "out": out}

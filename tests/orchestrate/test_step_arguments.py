@@ -93,3 +93,13 @@ f: {salt.function: [{name: test.ping}, {tgt: 'no*'}]}
         "f": (None, "Function test.ping would be executed on target no*"),
     }
     assert (tmp_path / "p").exists() and not (tmp_path / "r").exists()
+
+
+def test_unknown_ids_of_a_list_are_targets_without_a_return(project):
+    text = """
+f: {salt.function: [{name: test.ping}, {tgt: [web1, nobody]}, {tgt_type: list}]}
+none: {salt.function: [{name: test.ping}, {tgt: [nobody]}, {tgt_type: list}]}
+"""
+    found = orchestrated(project, text)
+    assert found["f"]["changes"] == {"ret": {"web1": True, "nobody": False}} and found["f"]["result"] is False
+    assert found["none"]["comment"] == "No minions responded"
