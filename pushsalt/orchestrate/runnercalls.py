@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt import plugins
 from pushsalt.errors import FunctionError, PushsaltError
@@ -45,6 +47,10 @@ class Run:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
 
+#: the objects for shipped functions that a user's runner calls by ``__salt__``
+_running: Final[ContextVar[Run | None]] = ContextVar("pushsalt_runner", default=None)
+
+
 async def call(
     client: Jobs, options: JobOptions, name: str, args: list[Any], kwargs: dict[str, Any], jid: str = ""
 ) -> dict[str, Any]:
@@ -73,6 +79,8 @@ async def answer(
         return await _called(client, options, runner, name, args, kwargs)
     except PushsaltError as exc:
         text = exc.message.removeprefix(f"{name}: ")
+        if isinstance(exc, FunctionError) and exc.exception == "SaltInvocationError" and _is_shipped(runner):
+            return {"return": f"\nPassed invalid arguments: {text}\n\nUsage:\n{runner.__doc__}", "success": True}
         return {"return": f"Exception occurred in runner {name}: {text}", "success": False}
 
 
@@ -107,6 +115,7 @@ async def _called(
     run = Run(client, options, asyncio.get_running_loop(), jid)
     # orchestrations send their events themselves
     events = CallEvents(client, "runner", name, args, kwargs, jid, silent=name in ORCHESTRATIONS)
+    token = _running.set(replace(run, jid=""))
     try:
         runner.__globals__["__jid_event__"] = events
         value = await asyncio.to_thread(lambda: runner(run, *args, **kwargs) if shipped else runner(*args, **kwargs))
@@ -116,12 +125,13 @@ async def _called(
     except PushsaltError as exc:
         events.ends(f"Exception occurred in runner {name}: {exc.message}", success=False)
         raise
-    except Exception as exc:
+    except (Exception, SystemExit) as exc:
         text = f"{type(exc).__name__}: {exc}"
         events.ends(f"Exception occurred in runner {name}: {text}", success=False)
         log.debug("the runner %s failed", name, exc_info=True)
         raise FunctionError("exception", f"{name}: {text}{plugins.blamed(exc)}", "", type(exc).__name__) from exc
     finally:
+        _running.reset(token)
         await events.settled()
 
 
@@ -199,7 +209,8 @@ class Runners(dict[str, Any]):
         runner = function(self._client, name)
         if runner is None:
             raise KeyError(name)
-        return runner
+        run = _running.get()
+        return partial(runner, run) if run is not None and _is_shipped(runner) else runner
 
 
 def _check_keywords(function: Callable[..., Any], kwargs: dict[str, Any]) -> None:
@@ -236,6 +247,11 @@ def _misfit(function: Callable[..., Any], name: str, args: list[Any], kwargs: di
     if twice := [each.name for each in plain[: len(args)] if each.name in kwargs]:
         return f"{call} got multiple values for argument {twice[0]!r}"
     missing = [repr(each.name) for each in plain[len(args) :] if each.default is each.empty and each.name not in kwargs]
+    if not missing and len(args) > len(plain) and not any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        least = sum(each.default is each.empty for each in plain)
+        most = f"from {least} to {len(plain)}" if least < len(plain) else str(len(plain))
+        words = "argument" if most == "1" else "arguments"
+        return f"{call} takes {most} positional {words} but {len(args)} {'was' if len(args) == 1 else 'were'} given"
     if not missing:
         return ""
     names = missing[0] if len(missing) == 1 else ", ".join(missing[:-1]) + ("," if missing[2:] else "")

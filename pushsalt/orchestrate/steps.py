@@ -174,6 +174,7 @@ class Steps:
             given["orchestration_jid"] = None if self._recorded is None else self._recorded.outermost
         self._tell({"type": "runner", "name": name, "args": args, "kwargs": given})
         with self._client_of(name, f"runner.{name}", "", []) as client:
+            args, given = _arguments(args, given, parse=True)
             return await call(client, self._options, name, args, given)
 
     async def _runners(self, calls: list[dict[str, Any]], env: str) -> list[dict[str, Any]]:
@@ -194,12 +195,15 @@ class Steps:
         return await wheels.answer(self._client, name, kwargs)
 
 
-def _arguments(given: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments of a job. A text ``KEY=VALUE`` is a keyword argument, as on a command line (Salt)."""
+def _arguments(given: list[Any], kwargs: dict[str, Any], *, parse: bool = False) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of a call. A text ``KEY=VALUE`` is a keyword argument, as on a command line (Salt).
+
+    ``parse``: all other texts are read as on a command line, too.
+    """
     args = []
     for each in given:
-        keywords = parse_args([each])[1] if isinstance(each, str) else {}
-        args += [] if keywords else [each]
+        values, keywords = parse_args([each]) if isinstance(each, str) else ([each], {})
+        args += values if parse or keywords else [each]
         kwargs = {**keywords, **kwargs}
     return args, kwargs
 

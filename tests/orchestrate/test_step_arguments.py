@@ -103,3 +103,19 @@ none: {salt.function: [{name: test.ping}, {tgt: [nobody]}, {tgt_type: list}]}
     found = orchestrated(project, text)
     assert found["f"]["changes"] == {"ret": {"web1": True, "nobody": False}} and found["f"]["result"] is False
     assert found["none"]["comment"] == "No minions responded"
+
+
+def test_runners_of_users_call_others_and_may_exit(project):
+    own = "def calls():\n    return __salt__['test.arg'](1, x=2)\ndef exits():\n    raise SystemExit(4)\n"
+    project.write("salt/_runners/own.py", own + "def two(a, b=2):\n    return a\n")
+    text = """
+calls: {salt.runner: [{name: own.calls}]}
+exits: {salt.runner: [{name: own.exits}]}
+many: {salt.runner: [{name: own.two}, {arg: [1, 2, 3]}]}
+text: {salt.runner: [{name: test.arg}, {arg: ['a=1', '[1, 2]']}]}
+"""
+    found = {id: (ret["result"], ret["changes"]["return"]) for id, ret in orchestrated(project, text).items()}
+    assert found["calls"] == (True, {"args": [1], "kwargs": {"x": 2}})
+    assert found["exits"][0] is False and "Exception occurred in runner own.exits: SystemExit: 4" in found["exits"][1]
+    assert "two() takes from 1 to 2 positional arguments but 3 were given" in found["many"][1]
+    assert found["text"] == (True, {"args": [[1, 2]], "kwargs": {"a": 1}})
