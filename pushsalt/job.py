@@ -108,7 +108,8 @@ class JobOptions(RolloutOptions):
     detach: bool = False
     #: the targets store the files that ``file`` states change, for an undo
     backups: bool = False
-    #: a state whose function does not exist fails when it is reached, as in Salt; False: then no state runs
+    #: a state whose function does not exist, or that lacks an argument, fails when it is reached, as in
+    #: Salt; False: then no state runs
     unknown_states_run: bool = False
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from pushsalt.compile.check import check_chunks
 from pushsalt.compile.extend import apply_exclude, copy_high, reconcile_extend
@@ -77,6 +77,10 @@ def no_states_return(comment: str) -> dict[str, dict[str, Any]]:
     return {"no_|-states_|-states_|-None": failed}
 
 
+#: Rules of problems that are failures of one state with ``unknown_states_run``.
+_FAILS_WHEN_RUN: Final = frozenset({"unknown-state", "missing-argument"})
+
+
 class StateCompiler:
     """Compiles the states of one target. All inputs are arguments.
 
@@ -84,7 +88,8 @@ class StateCompiler:
     ``matcher``    whether an expression of a top file matches this target
     ``functions``  the known state functions; with ``check``, invalid functions and arguments are problems
     ``strict``     the level for unknown arguments (pushsalt.compile.arguments)
-    ``unknown_states_run``  unknown functions are not problems: such a state fails when it runs, as in Salt
+    ``unknown_states_run``  unknown functions and missing arguments are not problems: such a state fails when it runs,
+                            as in Salt
 
     The methods are named like the functions of Salt's ``state`` module. Errors in a tree are problems, not exceptions.
     """
@@ -256,7 +261,7 @@ class StateCompiler:
         if self._functions and self._check:
             checked = check_chunks(low, self._functions, result.sources, self._strict)
             if self._unknown_states_run:
-                checked = [problem for problem in checked if problem.rule != "unknown-state"]
+                checked = [problem for problem in checked if problem.rule not in _FAILS_WHEN_RUN]
             result.cautions = [problem for problem in checked if problem.level != "error"]
             broken = {place.path for problem in result.problems for place in problem.where}
             for problem in checked:

@@ -6,7 +6,7 @@ targets send (``fire_event``, ``event.send``), which arrive with the target's id
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timezone
 from typing import Any, Final
 
@@ -17,6 +17,8 @@ from pushsalt.redact import Redactor
 
 #: Tags of events that only the controller may send.
 OURS: Final = ("salt/job/", "salt/run/", "salt/auth", "salt/beacon/", "salt/key", "salt/wheel/", "pushsalt/")
+#: Functions whose failed states are events.
+WITH_STATES: Final = ("state.highstate", "state.sls")
 #: Tags of ``fire_event``, which the controller composes itself.
 STATE_RESULT: Final = "salt/state_result/"
 
@@ -36,7 +38,7 @@ class JobEvents:
         self._writer.put(*new_event(job))
 
     def run_begins(self, job: JobStart) -> RunEvents:
-        """Begin the job of a runner function, which has other events of its begin and end."""
+        """Begin the job of a runner or wheel function, which has other events of its begin and end."""
         self._job = job
         args = [*job.arg, *([job.kwarg] if job.kwarg else [])]
         return RunEvents(self._writer.put, job.jid, job.fun, job.user, args)
@@ -44,6 +46,8 @@ class JobEvents:
     def target_returned(self, ret: TargetReturn) -> None:
         if self._job is not None:
             self._writer.put(*return_event(self._job, ret))
+            for event in failed_events(self._job, ret):
+                self._writer.put(*event)
 
     def job_ends(self, end: JobEnd) -> None:
         pass
@@ -95,6 +99,19 @@ def return_event(job: JobStart, ret: TargetReturn) -> tuple[str, dict[str, Any]]
     return f"salt/job/{job.jid}/ret/{ret.id}", {**as_result(job, ret), "cmd": "_return"}
 
 
+def failed_events(job: JobStart, ret: TargetReturn) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Tag and data of an event for each failed state of a return. Salt: ``fire_ret_load``."""
+    if ret.shape != "states" or job.fun not in WITH_STATES or not ret.exit_code:
+        return
+    about = {"retcode": as_result(job, ret)["retcode"], "jid": job.jid, "id": ret.id, "success": False}
+    for tag, state in ret.ret.items():
+        if isinstance(state, dict) and state.get("result") is False:
+            parts = tag.split("_|-")
+            error = f"Error: {parts[0]}.{parts[-1]}"
+            data = {**state, **about, "return": error, "fun": job.fun, "user": job.user}
+            yield f"salt/job/{job.jid}/sub/{ret.id}/error/{job.fun}", data
+
+
 def load_of(job: JobStart) -> dict[str, Any]:
     """A job as a mapping with Salt's names, as ``save_load`` of a returner gets it."""
     start = datetime.fromtimestamp(job.start, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")
@@ -111,13 +128,21 @@ def load_of(job: JobStart) -> dict[str, Any]:
     }
 
 
+def run_tag(jid: str, kind: str = "run") -> str:
+    """The begin of the tags of a runner function's events; ``kind``: ``run``, or ``wheel``."""
+    return f"salt/{kind}/{jid}"
+
+
 class RunEvents:
-    """The events of a runner function: ``salt/run/JID/new`` and ``…/ret``. Salt: ``salt.client.mixins``."""
+    """The events of a runner function: ``salt/run/JID/new`` and ``…/ret``; ``salt/wheel/…`` of a wheel function.
+
+    Salt: ``salt.client.mixins``.
+    """
 
     def __init__(self, put: Callable[[str, dict[str, Any]], None], jid: str, fun: str, user: str, args: Any) -> None:
-        """``fun``: ``runner.MODULE.FUNCTION``; ``args``: without secrets."""
+        """``fun``: ``runner.MODULE.FUNCTION`` or ``wheel.MODULE.FUNCTION``; ``args``: without secrets."""
         self._put = put
-        self._tag = f"salt/run/{jid}"
+        self._tag = run_tag(jid, "wheel" if fun.startswith("wheel.") else "run")
         self._data = {"fun": fun, "jid": jid, "user": user, "fun_args": args}
 
     def begins(self) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.job import Selection
 from pushsalt.jobs.model import JobStart
+from pushsalt.journal.jobevents import run_tag
 from pushsalt.run.jobrecord import ProjectState, recorder
 from pushsalt.run.jobstart import job_start
 from pushsalt.run.observers import Observers
@@ -28,10 +29,12 @@ KIND: Final = "orchestrate"
 class Recorded:
     """Informs the record and the observers of an orchestration. Begin with ``begins``, end with ``ends``."""
 
-    def __init__(self, client: Jobs, job: Job, id: str) -> None:
+    def __init__(self, client: Jobs, job: Job, id: str, outermost: str) -> None:
+        """``outermost``: the JID of the outermost orchestration; events of arguments have it in their tags."""
         project = client.project
         self._client = client
         self._redactor = project.redactor
+        self.outermost = outermost
         self._record = recorder(project, job) if client.keeps_jobs else None
         self._observers = Observers(self._record, client.observers, project.redactor)
         self._events = open_events(project) if client.keeps_jobs else None
@@ -56,6 +59,13 @@ class Recorded:
         """The job of a step begins."""
         if self._record is not None:
             self._record.step_begins(JobStart(jid, fun, tgt=self._redactor.text(tgt), start=time.time()), name)
+
+    def args(self, data: dict[str, Any]) -> None:
+        """A step begins; ``data``: its arguments, as Salt's event has them."""
+        if self._events is not None and data:
+            for key in ("args", "kwargs"):
+                self._redactor.add_pillar(data.get(key) if isinstance(data.get(key), dict) else None)
+            self._events.put(f"{run_tag(self.outermost)}/args", self._redactor.data(data))
 
     def event(self, id: str, tag: str, data: Any, by_state: bool) -> None:
         """A state, or an execution function on the controller, has sent an event."""

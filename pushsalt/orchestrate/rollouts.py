@@ -29,7 +29,7 @@ def options(of_orchestration: JobOptions, given: Mapping[str, Any]) -> JobOption
         saltenv=None,
         pillarenv=None,
         unknown_states_run=True,
-        batch=str(given["batch"]) if given.get("batch") else None,
+        batch=_batch(given.get("batch")),
         batch_wait=None if wait is None else float(wait),
         batch_safe_limit=plain.batch_safe_limit,
         batch_by=tuple(map(str, by)) if isinstance(by, list | tuple) else (str(by),),
@@ -38,6 +38,19 @@ def options(of_orchestration: JobOptions, given: Mapping[str, Any]) -> JobOption
         batch_check=given.get("batch_check"),
         confirm=False,
     )
+
+
+def _batch(given: Any) -> str | None:
+    """``batch`` of a step; 0 is none, as in Salt. Raises UsageError, with Salt's text."""
+    text = str(given or "").strip()
+    for part in text.split(","):
+        number = part.strip().removesuffix("%")
+        try:
+            size = float(number or 0)
+        except ValueError as exc:
+            text = f"Invalid batch specification {text!r}: must be an integer or percentage string like '10' or '25%'."
+            raise UsageError(text, str(exc)) from None
+    return text if text and size else None
 
 
 def selection(tgt: Any, tgt_type: str, subset: Any = None) -> Selection:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt import plugins
 from pushsalt.errors import FunctionError, PushsaltError
-from pushsalt.jobs.model import JobStart
 from pushsalt.nearest import nearest
-from pushsalt.run.jobstart import user_name
-from pushsalt.workers.jobevents import open_events, settle_events
+from pushsalt.orchestrate.callevents import CallEvents
+from pushsalt.orchestrate.names import ORCHESTRATIONS
 from thin.utils.orchestration import succeeded
 
 if TYPE_CHECKING:
@@ -25,14 +26,10 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from pushsalt.job import JobOptions
-    from pushsalt.journal.jobevents import RunEvents
     from pushsalt.orchestrate.jobs import Jobs
 
 
 log = logging.getLogger(__name__)
-
-#: Runner functions that are orchestrations.
-ORCHESTRATIONS: Final = frozenset({"state.orchestrate", "state.orch", "state.sls"})
 
 
 @dataclass(frozen=True)
@@ -50,6 +47,10 @@ class Run:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
 
+#: the objects for shipped functions that a user's runner calls by ``__salt__``
+_running: Final[ContextVar[Run | None]] = ContextVar("pushsalt_runner", default=None)
+
+
 async def call(
     client: Jobs, options: JobOptions, name: str, args: list[Any], kwargs: dict[str, Any], jid: str = ""
 ) -> dict[str, Any]:
@@ -65,25 +66,38 @@ async def answer(
 ) -> dict[str, Any]:
     """As ``call``, but the ``return`` of a function that fails is the error's text, as for the states of Salt.
 
-    Raises FunctionError if the function does not exist, or does not take the arguments.
+    As in Salt, a call with too few or too many arguments is a success, whose return says so. Raises FunctionError if
+    the function does not exist, or does not have the keyword arguments.
     """
-    runner = _runner_named(client, name, args, kwargs)
+    runner = _runner_named(client, name, args, kwargs, bind=False)
+    try:
+        _bind(runner, name, args, kwargs)
+    except FunctionError as exc:
+        text = exc.message.removeprefix(f"Passed invalid arguments to {name}: ")
+        return {"return": f"\nPassed invalid arguments: {text}\n\nUsage:\n{runner.__doc__}", "success": True}
     try:
         return await _called(client, options, runner, name, args, kwargs)
     except PushsaltError as exc:
         text = exc.message.removeprefix(f"{name}: ")
+        if isinstance(exc, FunctionError) and exc.exception == "SaltInvocationError" and _is_shipped(runner):
+            return {"return": f"\nPassed invalid arguments: {text}\n\nUsage:\n{runner.__doc__}", "success": True}
         return {"return": f"Exception occurred in runner {name}: {text}", "success": False}
 
 
-def _runner_named(client: Jobs, name: str, args: list[Any], kwargs: dict[str, Any]) -> Callable[..., Any]:
-    """The function; raises FunctionError if it does not exist, or does not take the arguments."""
+def _runner_named(
+    client: Jobs, name: str, args: list[Any], kwargs: dict[str, Any], *, bind: bool = True
+) -> Callable[..., Any]:
+    """The function; raises FunctionError if it does not exist, or does not take the arguments.
+
+    ``bind``: whether the number of arguments is checked, too.
+    """
     runner = function(client, name)
     if runner is None:
         raise FunctionError(
             "unknown_function", f"there is no runner function '{name}'", _hint(client, name), "KeyError"
         )
     _check_keywords(runner, kwargs)
-    if _is_shipped(runner):
+    if bind and _is_shipped(runner):
         _bind(runner, name, args, kwargs)
     return runner
 
@@ -97,24 +111,28 @@ async def _called(
     kwargs: dict[str, Any],
     jid: str = "",
 ) -> dict[str, Any]:
-    run, shipped = Run(client, options, asyncio.get_running_loop(), jid), _is_shipped(runner)
-    events = RunnerEvents(client, name, args, kwargs, jid)
+    jid, shipped = jid or client.new_jid(), _is_shipped(runner)
+    run = Run(client, options, asyncio.get_running_loop(), jid)
+    # orchestrations send their events themselves
+    events = CallEvents(client, "runner", name, args, kwargs, jid, silent=name in ORCHESTRATIONS)
+    token = _running.set(replace(run, jid=""))
     try:
         runner.__globals__["__jid_event__"] = events
         value = await asyncio.to_thread(lambda: runner(run, *args, **kwargs) if shipped else runner(*args, **kwargs))
         success = _succeeded(value, runner)
         events.ends(value, success=success)
-        return {"return": value, "success": success}
+        return {"return": value, "success": success, "jid": jid}
     except PushsaltError as exc:
         events.ends(f"Exception occurred in runner {name}: {exc.message}", success=False)
         raise
-    except Exception as exc:
+    except (Exception, SystemExit) as exc:
         text = f"{type(exc).__name__}: {exc}"
         events.ends(f"Exception occurred in runner {name}: {text}", success=False)
         log.debug("the runner %s failed", name, exc_info=True)
         raise FunctionError("exception", f"{name}: {text}{plugins.blamed(exc)}", "", type(exc).__name__) from exc
     finally:
-        await settle_events(events.events, client.project)
+        _running.reset(token)
+        await events.settled()
 
 
 def _succeeded(value: Any, runner: Callable[..., Any]) -> bool:
@@ -148,38 +166,6 @@ def _public(loaded: ModuleType) -> list[str]:
     return [aliases.get(name, name) for name in names if getattr(loaded, name).__module__ == loaded.__name__]
 
 
-class RunnerEvents:
-    """The events of one call of a runner function: ``salt/run/JID/new`` and ``…/ret``.
-
-    The object is also ``__jid_event__`` of the function. Orchestrations send their events themselves.
-    """
-
-    def __init__(self, client: Jobs, name: str, args: list[Any], kwargs: dict[str, Any], jid: str = "") -> None:
-        self.events = open_events(client.project) if client.keeps_jobs and name not in ORCHESTRATIONS else None
-        self._redactor = client.redactor()
-        self._jid = jid or client.new_jid()
-        for value in (kwargs, *args):
-            if isinstance(value, dict):
-                self._redactor.add_pillar(value)
-        self._run: RunEvents | None = None
-        if self.events is not None:
-            shown = self._redactor.data([list(args), dict(kwargs)])
-            fun, user = f"runner.{name}", user_name()
-            self._run = self.events.run_begins(JobStart(self._jid, fun, arg=shown[0], kwarg=shown[1], user=user))
-            self._run.begins()
-
-    def fire_event(self, data: dict[str, Any], tag: str) -> bool:
-        """Send an event whose tag begins with that of the call, as Salt's ``__jid_event__`` does."""
-        if self.events is not None:
-            self.events.put(f"salt/run/{self._jid}/{tag}", self._redactor.data(data))
-        return True
-
-    def ends(self, value: Any, *, success: bool) -> None:
-        """The function has returned."""
-        if self._run is not None:
-            self._run.ends(self._redactor.data(value), success=success)
-
-
 def _is_shipped(function: Any) -> bool:
     name = function.__name__ if inspect.ismodule(function) else function.__module__
     return str(name).startswith("pushsalt.runners.")
@@ -206,6 +192,12 @@ def function(client: Jobs, name: str) -> Callable[..., Any] | None:
     return candidate
 
 
+def takes(client: Jobs, name: str, parameter: str) -> bool:
+    """Whether there is a runner function of this name that has such a parameter."""
+    runner = function(client, name)
+    return runner is not None and parameter in inspect.signature(runner).parameters
+
+
 class Runners(dict[str, Any]):
     """``__salt__`` of users' runners: the runner functions by name."""
 
@@ -217,7 +209,8 @@ class Runners(dict[str, Any]):
         runner = function(self._client, name)
         if runner is None:
             raise KeyError(name)
-        return runner
+        run = _running.get()
+        return partial(runner, run) if run is not None and _is_shipped(runner) else runner
 
 
 def _check_keywords(function: Callable[..., Any], kwargs: dict[str, Any]) -> None:
@@ -237,10 +230,30 @@ def _its_arguments(function: Callable[..., Any]) -> str:
 
 
 def _bind(function: Callable[..., Any], name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
-    """Raises FunctionError for arguments that the function does not take."""
-    signature = inspect.signature(function)
+    """Raises FunctionError, with Python's text, for arguments that the function does not take."""
+    own = [None] if _is_shipped(function) else []
     try:
-        signature.bind(None, *args, **kwargs)
+        inspect.signature(function).bind(*own, *args, **kwargs)
     except TypeError as exc:
-        text = f"Passed invalid arguments to {name}: {exc}"
+        text = f"Passed invalid arguments to {name}: {_misfit(function, name, args, kwargs) or exc}"
         raise FunctionError("exception", text, _its_arguments(function), "SaltInvocationError") from exc
+
+
+def _misfit(function: Callable[..., Any], name: str, args: list[Any], kwargs: dict[str, Any]) -> str:
+    """What Python says of arguments that are missing, or given twice; empty for others."""
+    call = f"{name.rpartition('.')[2]}()"
+    parameters = list(inspect.signature(function).parameters.values())[1 if _is_shipped(function) else 0 :]
+    plain = [each for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
+    if twice := [each.name for each in plain[: len(args)] if each.name in kwargs]:
+        return f"{call} got multiple values for argument {twice[0]!r}"
+    missing = [repr(each.name) for each in plain[len(args) :] if each.default is each.empty and each.name not in kwargs]
+    if not missing and len(args) > len(plain) and not any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        least = sum(each.default is each.empty for each in plain)
+        most = f"from {least} to {len(plain)}" if least < len(plain) else str(len(plain))
+        words = "argument" if most == "1" else "arguments"
+        return f"{call} takes {most} positional {words} but {len(args)} {'was' if len(args) == 1 else 'were'} given"
+    if not missing:
+        return ""
+    names = missing[0] if len(missing) == 1 else ", ".join(missing[:-1]) + ("," if missing[2:] else "")
+    names += f" and {missing[-1]}" if missing[1:] else ""
+    return f"{call} missing {len(missing)} required positional argument{'s' if missing[1:] else ''}: {names}"

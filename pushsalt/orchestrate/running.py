@@ -62,12 +62,15 @@ async def orchestrate(
 
 
 async def orchestrate_within(
-    client: Jobs, sls: list[str], options: JobOptions, jid: str = "", exclude: Any = None
+    client: Jobs, sls: list[str], options: JobOptions, jid: str = "", exclude: Any = None, within: str = ""
 ) -> TargetReturn:
-    """Run an orchestration as a step of another one, or for a runner; ``jid``: its JID, if it was told before."""
+    """Run an orchestration as a step of another one, or for a runner; ``jid``: its JID, if it was told before.
+
+    ``within``: the JID of the outermost orchestration, which is ``__orchestration_jid__`` of all inner ones (Salt).
+    """
     job, stopping = _job(client, sls, options, exclude=exclude), Stopping()
     with client.stoppable(stopping):
-        return await _orchestrated(client, replace(job, jid=jid) if jid else job, stopping, {})
+        return await _orchestrated(client, replace(job, jid=jid) if jid else job, stopping, {}, within)
 
 
 async def call_on_master(
@@ -92,8 +95,10 @@ def _job(client: Jobs, sls: list[str], options: JobOptions, jid: str = "", exclu
     return Job("apply", "state.sls", sls, kwargs, options, jid=jid or client.new_jid(), resumes=bool(jid))
 
 
-async def _orchestrated(client: Jobs, job: Job, stopping: Stopping, done: Mapping[str, Any]) -> TargetReturn:
-    recorded = Recorded(client, job, master_id())
+async def _orchestrated(
+    client: Jobs, job: Job, stopping: Stopping, done: Mapping[str, Any], within: str = ""
+) -> TargetReturn:
+    recorded = Recorded(client, job, master_id(), within or job.jid)
     try:
         await recorded.begins()
         result = await _on_master(client, job, stopping, recorded, done)
@@ -113,6 +118,7 @@ async def _on_master(
     runner.steps = steps
     if isinstance(events, Recorded):
         runner.on_state, runner.on_event = events.state, events.event
+        runner.of_orchestration = {"orchestration_jid": events.outermost}
     elif events is not None:
         runner.on_event = events.fired
     work = asyncio.ensure_future(run_on(runner, master_target(), master_id()))

@@ -9,16 +9,19 @@ import asyncio
 import fnmatch
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from pushsalt.cliargs import parse_args
 from pushsalt.errors import EXIT_NO_ANSWER, FunctionError, NoTargetError, UsageError
 from pushsalt.orchestrate import rollouts
+from pushsalt.orchestrate.names import ORCHESTRATIONS
 from pushsalt.workers.jobevents import open_journal
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
 
-    from pushsalt.job import JobOptions
+    from pushsalt.job import JobOptions, Selection
     from pushsalt.model import TargetReturn
     from pushsalt.orchestrate.jobs import Jobs
     from pushsalt.orchestrate.recorded import Recorded
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Seconds between two reads of the journal of events.
 _LOOK: Final = 0.2
+#: Begins of texts about invalid arguments, which Salt's minions prefix with the function.
+_INVALID: Final = ("The following keyword arguments are not valid", "Pillar data must be formatted as a dictionary")
 _STOPPED: Final = "the orchestration is being stopped"
 
 
@@ -86,19 +91,34 @@ class Steps:
     async def _job(self, tgt: Any, fun: str, **given: Any) -> dict[str, dict[str, Any]]:
         """id -> ``ret``, ``retcode``, ``out``, ``jid``, or ``failed`` for a target without a return."""
         name, expect = str(given.pop("step", None) or fun), bool(given.pop("expect_minions", False))
-        args, kwargs = list(given.pop("arg", ())), dict(given.pop("kwarg", None) or {})
+        args, kwargs = _arguments(list(given.pop("arg", ())), dict(given.pop("kwarg", None) or {}))
+        self._tell(given.pop("told", {}))
         tgt_type = str(given.pop("tgt_type", "glob"))
         options = rollouts.options(self._options, given)
         # As in Salt, ``subset`` has no effect in batches.
         selection = rollouts.selection(tgt, tgt_type, None if options.batch else given.get("subset"))
         jids: list[str] = []
+        unknown = self._unknown(selection)
+        if unknown:
+            known = ",".join(id for id in selection.expr.split(",") if id not in unknown)
+            selection = replace(selection, expr=known)
+        gone = {id: {"failed": True, "error": "there is no such target"} for id in unknown}
+        if unknown and not selection.expr:
+            return {}
         with self._client_of(name, fun, selection.expr, jids) as client:
             try:
                 returns = await client.run_async(selection, fun, args, kwargs, options)
             except NoTargetError:
                 return {}
         answers = {id: {**_answer(result, fun), "jid": jids[0]} for id, result in returns.items()}
-        return {id: answer for id, answer in answers.items() if expect or not answer.get("failed")}
+        return {**{id: answer for id, answer in answers.items() if expect or not answer.get("failed")}, **gone}
+
+    def _unknown(self, selection: Selection) -> list[str]:
+        """The ids of a list that the inventory does not have: in Salt, targets without a return."""
+        if selection.tgt_type != "list" or not self._client.project.config.has_inventory:
+            return []
+        targets = self._client.project.inventory.targets
+        return [id for id in selection.expr.split(",") if id.strip() and id not in targets and ":" not in id]
 
     async def _wait_for_event(
         self, tag: str, ids: list[Any], event_id: str, timeout: Any, since: float
@@ -127,24 +147,41 @@ class Steps:
                 return {"seen": seen, "left": left, "is_done": False}
             await asyncio.sleep(_LOOK)
 
-    async def _runner(self, name: str, **kwargs: Any) -> dict[str, Any]:
-        """Call a runner function; returns ``return`` and ``success``. ``arg`` and ``kwarg`` are further arguments."""
+    def _tell(self, data: dict[str, Any]) -> None:
+        """Send the event of a step's arguments. Salt: ``salt/run/JID/args``."""
+        if self._recorded is not None:
+            self._recorded.args(data)
+
+    async def _runner(self, name: str, env: str, /, **kwargs: Any) -> dict[str, Any]:
+        """Call a runner function: ``return``, ``success``, ``jid``. ``arg`` and ``kwarg`` are further arguments.
+
+        ``env``: the saltenv of the SLS, for functions that have such an argument, even if another one is given (Salt).
+        """
         from pushsalt.orchestrate.runnercalls import answer
 
-        return await self._call_runner(answer, name, kwargs)
+        return await self._call_runner(answer, name, env, kwargs)
 
     async def _call_runner(
-        self, call: Callable[..., Awaitable[dict[str, Any]]], name: str, kwargs: dict[str, Any]
+        self, call: Callable[..., Awaitable[dict[str, Any]]], name: str, env: str, kwargs: dict[str, Any]
     ) -> dict[str, Any]:
-        args, more = list(kwargs.pop("arg", None) or ()), dict(kwargs.pop("kwarg", None) or {})
-        with self._client_of(name, f"runner.{name}", "", []) as client:
-            return await call(client, self._options, name, args, {**kwargs, **more})
+        from pushsalt.orchestrate.runnercalls import takes
 
-    async def _runners(self, calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        args, more = list(kwargs.pop("arg", None) or ()), dict(kwargs.pop("kwarg", None) or {})
+        given = {**more, **kwargs}
+        if takes(self._client, name, "saltenv"):
+            given["saltenv"] = env
+        if name in ORCHESTRATIONS:
+            given["orchestration_jid"] = None if self._recorded is None else self._recorded.outermost
+        self._tell({"type": "runner", "name": name, "args": args, "kwargs": given})
+        with self._client_of(name, f"runner.{name}", "", []) as client:
+            args, given = _arguments(args, given, parse=True)
+            return await call(client, self._options, name, args, given)
+
+    async def _runners(self, calls: list[dict[str, Any]], env: str) -> list[dict[str, Any]]:
         """Call several runner functions concurrently; returns their answers, after all have ended."""
         from pushsalt.orchestrate.runnercalls import call
 
-        work = [self._call_runner(call, each["name"], dict(each["kwarg"])) for each in calls]
+        work = [self._call_runner(call, each["name"], env, dict(each["kwarg"])) for each in calls]
         found = await asyncio.gather(*work, return_exceptions=True)
         for each in found:
             if isinstance(each, BaseException):
@@ -154,7 +191,21 @@ class Steps:
     async def _wheel(self, name: str, **kwargs: Any) -> dict[str, Any]:
         from pushsalt.orchestrate import wheels
 
-        return {"return": await asyncio.to_thread(wheels.call, self._client.project, name, kwargs), "success": True}
+        self._tell({"type": "wheel", "name": name, "args": dict(kwargs)})
+        return await wheels.answer(self._client, name, kwargs)
+
+
+def _arguments(given: list[Any], kwargs: dict[str, Any], *, parse: bool = False) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of a call. A text ``KEY=VALUE`` is a keyword argument, as on a command line (Salt).
+
+    ``parse``: all other texts are read as on a command line, too.
+    """
+    args = []
+    for each in given:
+        values, keywords = parse_args([each]) if isinstance(each, str) else ([each], {})
+        args += values if parse or keywords else [each]
+        kwargs = {**keywords, **kwargs}
+    return args, kwargs
 
 
 def _answer(result: TargetReturn, fun: str) -> dict[str, Any]:
@@ -166,6 +217,8 @@ def _answer(result: TargetReturn, fun: str) -> dict[str, Any]:
     if result.exit_code == EXIT_NO_ANSWER:
         return {"failed": True, "error": error["message"]}
     text = str(error["message"])
+    if text.startswith(_INVALID):
+        return {"ret": f"ERROR executing '{fun}': {text}", "retcode": 1, "out": out}
     if out == "highstate":
         return {"ret": [text], "retcode": 1, "out": out}
     return {"ret": text, "retcode": 1, "out": out}

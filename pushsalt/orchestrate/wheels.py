@@ -5,16 +5,34 @@ There are no keys to accept, reject or delete: such functions are refused with a
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import FunctionError
+from pushsalt.orchestrate.callevents import CallEvents
 
 if TYPE_CHECKING:
+    from pushsalt.orchestrate.jobs import Jobs
     from pushsalt.run.project import Project
 
 _ACCEPTED: Final = frozenset({"acc", "accepted", "minions"})
 _STATES: Final = {"pre": "minions_pre", "un": "minions_pre", "unaccepted": "minions_pre", "rej": "minions_rejected"}
 _MORE: Final = {"rejected": "minions_rejected", "den": "minions_denied", "denied": "minions_denied"}
+
+
+async def answer(client: Jobs, name: str, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Call a wheel function, with its events: ``return``, ``success``, ``jid``. Raises FunctionError."""
+    jid = client.new_jid()
+    events = CallEvents(client, "wheel", name, [], kwargs, jid)
+    try:
+        value = await asyncio.to_thread(call, client.project, name, kwargs)
+        events.ends(value, success=True)
+        return {"return": value, "success": True, "jid": jid}
+    except FunctionError as exc:
+        events.ends(f"Exception occurred in wheel {name}: {exc.message}", success=False)
+        raise
+    finally:
+        await events.settled()
 
 
 def call(project: Project, name: str, kwargs: dict[str, Any]) -> Any:

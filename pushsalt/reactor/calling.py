@@ -63,7 +63,7 @@ async def do(means: Means, call: Call, jid: str, begun: Begun | None) -> None:
         if not answer["success"]:
             raise FunctionError("exception", f"{call.title} has failed", "", "SaltRunnerError")
     elif call.kind == "wheel":
-        await asyncio.to_thread(wheels.call, client.project, call.fun, call.kwargs)
+        await wheels.answer(client, call.fun, call.kwargs)
     else:
         _raise_failed({"": await call_on_master(client, means.options, call.fun, call.args, call.kwargs)}, call)
 

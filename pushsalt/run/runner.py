@@ -62,6 +62,8 @@ class Runner:
         self.kept: dict[str, list[str]] = {}
         #: answers the questions of an orchestration's session, which is on the controller
         self.steps: Callable[[str, list[Any], dict[str, Any]], Awaitable[Any]] | None = None
+        #: the field of the message ``run`` with ``__orchestration_jid__``; empty outside of orchestrations
+        self.of_orchestration: dict[str, str] = {}
         #: tag -> return in the previous run of a resumed orchestration; these states are not run again
         self.done: dict[str, Any] = {}
         #: called with each return of a state: (id, tag, return)

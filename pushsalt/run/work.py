@@ -334,7 +334,7 @@ class Work:
             later = dry or self.options.detach
             mined = [] if later else mine.with_states(self.project, self.target, mine_functions)
             message = {"k": "run", **plan.fields, **({"detail": True} if self.options.plan else {}), **self.backups()}
-            message.update({} if self.runner.steps is None else {"orchestration_jid": self.runner.jid})
+            message.update(self.runner.of_orchestration)
             if self.runner.done:
                 message["done"] = self.runner.done
             run = session.run(message, plan.blobs.__getitem__, [each.message() for each in mined])

@@ -22,9 +22,13 @@ def orchestrate(
     exclude: Any = None,
     pillar: dict[str, Any] | None = None,
     pillarenv: str | None = None,
+    orchestration_jid: str | None = None,
     **kwargs: Any,
 ) -> dict[str, Any]:
-    """Run SLS files on the controller: ``data``, ``outputter``, ``retcode``."""
+    """Run SLS files on the controller: ``data``, ``outputter``, ``retcode``.
+
+    ``orchestration_jid``: the JID of the orchestration that this is a step of.
+    """
     from pushsalt.orchestrate.recorded import as_printed
     from pushsalt.orchestrate.running import orchestrate_within
 
@@ -32,7 +36,8 @@ def orchestrate(
     names = [str(name) for name in mods] if isinstance(mods, list) else [*filter(None, str(mods).split(","))]
     dry = run.options.test if test is None else test
     options = replace(run.options, pillar=pillar, saltenv=saltenv, pillarenv=pillarenv, test=dry)
-    return as_printed(run.wait(orchestrate_within(run.client, names, options, run.jid, exclude)))
+    within = str(orchestration_jid or "")
+    return as_printed(run.wait(orchestrate_within(run.client, names, options, run.jid, exclude, within)))
 
 
 orch = sls = orchestrate

@@ -110,6 +110,12 @@ def state(
     rollout = {"batch_wait": batch_wait, "max_fail": max_fail, "batch_check": batch_check, "batch_by": batch_by}
     returners = {"ret": ret, "ret_config": ret_config, "ret_kwargs": ret_kwargs}
     more = dict(rollout, **returners)
+    given_kwarg = dict(kwarg)
+    if test is None and not dry:
+        given_kwarg.pop("test", None)
+    asked = {"arg": arg, "kwarg": given_kwarg, "ret": ret, "timeout": timeout, "ret_config": ret_config}
+    asked.update(ret_kwargs=ret_kwargs, batch=batch, subset=subset, tgt_type=tgt_type, ssh=ssh, roster=roster)
+    more["told"] = _told("state", tgt, name, dict(asked, expect_minions=expect_minions), failhard)
     try:
         answers = _job(tgt, fun, tgt_type, arg, kwarg, batch, subset, failhard, expect_minions, more)
     except exceptions.SaltException as exc:
@@ -188,11 +194,15 @@ def function(
     if isinstance(arg, str):
         result["warnings"] = ["Please specify 'arg' as a list of arguments."]
         arg = arg.split()
+    kwarg = kwarg if isinstance(kwarg, dict) else {}  # Salt ignores anything else
     if __opts__["test"] is True:
         return dict(result, result=None, comment="Function %s would be executed on target %s" % (name, tgt))
     rollout = {"batch_wait": batch_wait, "max_fail": max_fail, "batch_check": batch_check, "batch_by": batch_by}
     returners = {"ret": ret, "ret_config": ret_config, "ret_kwargs": ret_kwargs}
     more = dict(rollout, **returners)
+    asked = {"arg": arg or [], "kwarg": kwarg or {}, "ret": ret, "timeout": timeout, "ret_config": ret_config}
+    asked.update(ret_kwargs=ret_kwargs, batch=batch, subset=subset, tgt_type=tgt_type, ssh=ssh, roster=roster)
+    more["told"] = _told("function", tgt, name, dict(asked, expect_minions=expect_minions, _cmd_meta=True), failhard)
     try:
         answers = _job(tgt, name, tgt_type, arg or [], kwarg or {}, batch, subset, failhard, expect_minions, more)
     except exceptions.SaltException as exc:
@@ -219,6 +229,17 @@ def _job(tgt, fun, tgt_type, arg, kwarg, batch, subset, failhard, expect_minions
         options["failhard"] = True
     options.update(tgt_type=tgt_type, arg=arg, kwarg=kwarg, expect_minions=expect_minions, step=__low__.get("__id__"))
     return link.ask("orchestrate.job", [tgt, fun], options)
+
+
+def _told(kind, tgt, name, asked, failhard):
+    """The data of the event of a step's arguments, as Salt's has them: optional ones only if they are given."""
+    optional = ("ret_config", "ret_kwargs", "batch", "subset", "roster")
+    args = {key: value for key, value in asked.items() if key not in optional or value is not None}
+    if args.get("batch") is not None:
+        args["batch"] = str(args["batch"])
+    if failhard is True or __opts__.get("failhard"):
+        args["failhard"] = True
+    return {"type": kind, "tgt": tgt, "name": name, "args": args}
 
 
 def _ids(given):
@@ -303,7 +324,8 @@ def wheel(name, **kwargs):
 def _called(name, kind, kwargs):
     """The return of a step that calls a runner or wheel function."""
     try:
-        answer = link.ask("orchestrate.%s" % kind.lower(), [name], kwargs)
+        args = [name, __env__] if kind == "Runner" else [name]
+        answer = link.ask("orchestrate.%s" % kind.lower(), args, kwargs)
     except exceptions.SaltException as exc:
         return {"name": name, "result": False, "changes": {}, "comment": exc.message}
     return orchestration.runner_outcome(name, kind, answer)
@@ -335,7 +357,7 @@ def parallel_runners(name, runners, **kwargs):
         return {"name": name, "result": False, "changes": {}, "comment": words}
     calls = [orchestration.runner_call(key, given) for key, given in runners.items()]
     try:
-        found = link.ask("orchestrate.runners", [calls])
+        found = link.ask("orchestrate.runners", [calls, __env__])
     except exceptions.SaltException as exc:
         words = "One of the runners raised an exception: %s" % exc
         missing = (

@@ -113,7 +113,9 @@ def runner_outcome(name, kind, answer):
     value = answer.get("return")
     success = bool(answer.get("success", True)) and not (isinstance(value, dict) and "Error" in value)
     words = "%s function '%s' %s." % (kind, name, "executed" if success else "failed")
-    return {"name": name, "changes": {"return": value}, "result": success, "comment": words}
+    return dict(
+        {"name": name, "changes": {"return": value}, "result": success, "comment": words}, **jid_of({"": answer})
+    )
 
 
 def runner_call(key, given):
