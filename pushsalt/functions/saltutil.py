@@ -201,10 +201,11 @@ def runner(
 ) -> Any:
     """The result of the runner ``mine.get`` for ``arg``, ``kwarg`` and ``kwargs``, as pillar calls it in Salt.
 
-    Other runners are not supported; ``full_return``, ``saltenv`` and ``jid`` are as in Salt.
+    Other runners can be called in an orchestration only; ``full_return``, ``saltenv`` and ``jid`` are as in Salt.
     """
     if name != "mine.get":
-        return minion.remote("saltutil.runner", [name, arg, kwarg], kwargs)
+        given = {"full_return": full_return, "saltenv": saltenv, **kwargs}
+        return minion.remote("saltutil.runner", [name, arg, kwarg], given)
     from pushsalt.functions import mine
 
     return minion.own("mine.get", mine.get)(*(arg or ()), **{**(kwarg or {}), **kwargs})

@@ -10,6 +10,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from pushsalt.errors import EXIT_FAILED
 from pushsalt.job import Job
 from pushsalt.jobs.model import JobStart
 from pushsalt.orchestrate.master import master_id, master_target
@@ -102,6 +103,8 @@ async def _orchestrated(
     try:
         await recorded.begins()
         result = await _on_master(client, job, stopping, recorded, done)
+        if result.ret == {}:
+            result.exit_code = EXIT_FAILED  # Salt: an orchestration without states has failed
         await recorded.returned(result)
         return result
     finally:

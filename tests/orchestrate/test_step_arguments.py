@@ -119,3 +119,44 @@ text: {salt.runner: [{name: test.arg}, {arg: ['a=1', '[1, 2]']}]}
     assert found["exits"][0] is False and "Exception occurred in runner own.exits: SystemExit: 4" in found["exits"][1]
     assert "two() takes from 1 to 2 positional arguments but 3 were given" in found["many"][1]
     assert found["text"] == (True, {"args": [[1, 2]], "kwargs": {"a": 1}})
+
+
+def test_templates_of_orchestrations_call_runners_and_wheels(project):
+    text = """
+{% set ids = salt['saltutil.runner']('manage.present') %}
+{% set keys = salt['saltutil.wheel']('key.list', 'accepted') %}
+{% for id in ids + keys.minions %}
+{{ loop.index }} {{ id }}: {test.nop: []}
+{% endfor %}
+whole: {test.echo_it: [{text: {{ salt['saltutil.runner']('test.arg', ['1'], {'a': 2}, full_return=True) | tojson }}}]}
+within: {module.run: [{saltutil.runner: [{name: test.arg}, {kwarg: {b: 3}}]}]}
+"""
+    project.write(
+        "salt/_states/test.py",
+        "def nop(name):\n    return {'name': name, 'result': True, 'changes': {}, 'comment': ''}\n"
+        "def echo_it(name, text):\n    return dict(name=name, result=True, changes=text, comment='')\n",
+    )
+    found = orchestrated(project, text)
+    assert {"1 web1", "2 web1"} < set(found)
+    assert found["whole"]["changes"]["return"] == {"args": [1], "kwargs": {"a": 2}}
+    assert found["whole"]["changes"]["success"] is True
+    assert found["within"]["changes"]["saltutil.runner"] == {"args": [], "kwargs": {"b": 3}}
+
+
+def test_wheel_functions(project):
+    text = """
+connected: {salt.wheel: [{name: minions.connected}]}
+nothing: {salt.wheel: [{name: key.list}]}
+other: {salt.wheel: [{name: key.list}, {match: nonsense}]}
+wrong: {salt.wheel: [{name: key.list_all}, {nope: 1}]}
+"""
+    found = {id: (ret["result"], ret["changes"].get("return")) for id, ret in orchestrated(project, text).items()}
+    assert found["connected"] == (True, ["web1"]) and found["other"] == (True, {})
+    assert found["nothing"][0] is True and "missing 1 required positional argument: 'match'" in found["nothing"][1]
+    assert found["wrong"][0] is False
+
+
+def test_an_orchestration_without_states_has_failed(project):
+    project.write("salt/orch.sls", "{}\n")
+    done = project.run("orchestrate", "orch", "--out", "json")
+    assert done.code == 2 and done.data["retcode"] == 1

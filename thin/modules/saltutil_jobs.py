@@ -3,6 +3,8 @@
 Salt: ``salt/modules/saltutil.py``.
 """
 
+from thin import link
+from thin.exceptions import CommandExecutionError
 from thin.utils import nomaster
 
 __virtualname__ = "saltutil"
@@ -245,10 +247,18 @@ def cmd_iter(tgt, fun, arg=(), timeout=None, tgt_type="glob", ret="", kwarg=None
 
 def runner(name, arg=None, kwarg=None, full_return=False, saltenv="base", jid=None, **kwargs):
     """
-    Not supported: there are no runners
+    Return what a runner function returns, in the templates and states of an orchestration; elsewhere an error
 
-    name, arg, kwarg, full_return, saltenv, jid, kwargs
-        As in Salt
+    name
+        The runner function
+    arg, kwarg, kwargs
+        Its arguments
+    full_return
+        Return also whether it was successful, and its jid
+    saltenv
+        For functions that have such an argument
+    jid
+        Not used
 
     CLI Example:
 
@@ -256,15 +266,18 @@ def runner(name, arg=None, kwarg=None, full_return=False, saltenv="base", jid=No
 
         pushsalt run '*' saltutil.runner cache.grains
     """
-    nomaster.refuse("saltutil.runner", _OTHERS)
+    answer = _asked("runner", [name, saltenv], dict(kwargs, arg=arg or [], kwarg=kwarg or {}), _OTHERS)
+    return answer if full_return else answer["return"]
 
 
 def wheel(name, *args, **kwargs):
     """
-    Not supported: there are no wheel modules
+    Return what a wheel function returns, in the templates and states of an orchestration; elsewhere an error
 
-    name, args, kwargs
-        As in Salt
+    name
+        The wheel function
+    args, kwargs
+        Its arguments
 
     CLI Example:
 
@@ -272,4 +285,14 @@ def wheel(name, *args, **kwargs):
 
         pushsalt run '*' saltutil.wheel key.list_all
     """
-    nomaster.refuse("saltutil.wheel", _KEYS)
+    return _asked("wheel", [name], dict(zip(("match",), args), **kwargs), _KEYS)["return"]
+
+
+def _asked(kind, args, kwargs, instead):
+    """The answer of a runner or wheel function, which the controller calls for orchestrations only."""
+    try:
+        return link.ask("orchestrate." + kind, args, kwargs)
+    except CommandExecutionError as exc:
+        if exc.message != "only a step of an orchestration may ask for it":
+            raise
+    nomaster.refuse("saltutil." + kind, instead)
