@@ -2,7 +2,9 @@
 
 ``commands``: ``cmd.run hostname`` on 100 loopback servers (at most 2.5 times the floor). ``states``: 50 unchanged
 ``file.managed`` on 8 of them (at most 4 times). ``distance``: the second ``apply`` of these states on one target with a
-round trip of 200 ms (at most 0.9 s). ``memory``: of a broker, without connections and with 100.
+round trip of 200 ms (at most 0.9 s). ``memory``: of a broker, without connections and with 100. ``lag``: how late the
+event loop of a process is that applies the states to 100 targets (``--targets 500``), without a session; the first run
+brings the runtime to the targets.
 
 The floor has its connections and its Python from before the measurement, and only runs one command on each:
 ``hostname`` for ``commands``, else a Python that calls ``os.stat`` on the same 50 files. Of pushsalt the whole process
@@ -38,7 +40,6 @@ from fleet import Fleet, sshd_fleet  # noqa: E402
 
 from pushsalt.demo import sshd  # noqa: E402
 
-SECTIONS = ("commands", "states", "distance", "memory")
 ROUND_TRIP = 0.2
 #: Rounds that are not counted.
 BEFORE = 3
@@ -200,6 +201,36 @@ async def memory(figures: Figures, options: argparse.Namespace, work: Path) -> N
         print(f"  memory: {kept.memory():.0f} MiB with {len(fleet)} connections", flush=True)
 
 
+async def lag(figures: Figures, options: argparse.Namespace, work: Path) -> None:
+    from pushsalt.api import Client
+    from pushsalt.job import JobOptions, Selection, Settings
+
+    with sshd_fleet(options.targets, work) as fleet, keeping(fleet):
+        os.environ["HOME"] = str(fleet.home)
+        settings = Settings([fleet.native], config=fleet.work / "kept.yaml", cache_dir=fleet.work / "cache")
+        client = Client(settings)
+        for number in (1, 2):
+            late: list[float] = []
+            watch = asyncio.ensure_future(_lateness(late))
+            began = time.perf_counter()
+            found = [ret async for ret in client.stream_apply(Selection("*"), ["bench"], JobOptions())]
+            took = time.perf_counter() - began
+            watch.cancel()
+            late.sort()
+            worst, usual = late[-1] * 1000, late[int(len(late) * 0.99)] * 1000
+            good = sum(not ret.exit_code for ret in found)
+            print(f"  lag: run {number} on {len(fleet)} targets, {good} good, took {took:.1f} s; the loop was late by")
+            print(f"    {usual:.0f} ms (99 %), at most {worst:.0f} ms", flush=True)
+
+
+async def _lateness(late: list[float]) -> None:
+    """Add the seconds by which each turn of a timer of 10 ms was late."""
+    while True:
+        began = time.perf_counter()
+        await asyncio.sleep(0.01)
+        late.append(time.perf_counter() - began - 0.01)
+
+
 @contextlib.contextmanager
 def far(fleet: Fleet) -> Iterator[tuple[Path, int]]:
     """An inventory with the first target a long way off, and its port there."""
@@ -235,13 +266,16 @@ def _note(figures: Figures, section: str, number: int, least: float, ours: float
         figures.add(section, "pushsalt", ours)
 
 
+SECTIONS = {"commands": commands, "states": states, "distance": distance, "memory": memory, "lag": lag}
+
+
 async def main(options: argparse.Namespace) -> None:
     if reason := sshd.missing():
         sys.exit(reason)
     figures = Figures()
     with tempfile.TemporaryDirectory(prefix="pushsalt-kept-") as folder:
         for section in options.section or SECTIONS:
-            work = {"commands": commands, "states": states, "distance": distance, "memory": memory}[section]
+            work = SECTIONS[section]
             await work(figures, options, Path(folder) / section)
     if figures.runs:
         print(figures.table())

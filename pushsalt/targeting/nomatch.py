@@ -35,6 +35,8 @@ def no_match(
         hints = _of_resources(words, tgt_type, plain, inventory, managed) + hints
     if tgt_type == "glob" and _COMPOUND.search(words):
         hints = [_compound_hint(words)]
+    if words.endswith(".plan"):
+        hints = [f"for a plan file: there is no file {words} here", *hints]
     if not hints:
         hints = [f"the inventory has {', '.join(inventory.ids[:5])}{' ...' if len(inventory.ids) > 5 else ''}"]
     return NoTargetError(f"no target matches {words!r}{kind}", "; ".join(hints), words)

@@ -178,6 +178,7 @@ def test_exclude_and_limit(client):
         ("G@os:Plan9", "the cache has no grains of 2 targets: --refresh collects first"),
         ("I@a:b", "the cache has no pillar of 4 targets"),
         ("wbe1", "nearest ids: web1"),
+        ("monday.plan", "for a plan file: there is no file monday.plan here"),
     ],
 )
 def test_an_empty_selection_names_the_targets_without_data(client, expr, words):
