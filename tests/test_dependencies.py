@@ -13,6 +13,8 @@ TEXT = (ROOT / "pyproject.toml").read_text()
 NONE = {"psutil", "salt", "scripts", "tests"}
 #: modules whose distributions are not derived from their names if they are not installed
 DISTRIBUTIONS = {"git": "gitpython", "nacl": "pynacl", "yaml": "pyyaml", "tomli": "tomli"}
+#: the standard library, with what Python 3.11 has added
+STANDARD = sys.stdlib_module_names | {"tomllib"}
 DISTRIBUTIONS_OF = importlib.metadata.packages_distributions()
 #: optional imports of pushsalt
 EXTRAS = ("mako", "nacl", "toml", "jmespath", "timelib", "keyring", "postgres", "mysql", "redis", "serve", "nats")
@@ -33,7 +35,7 @@ def foreign(top):
     for path in sorted((ROOT / top).rglob("*.py")):
         names = {module.split(".")[0] for _, module, _ in import_graph.imports(path)}
         siblings = {other.stem for other in path.parent.iterdir()}
-        for name in names - sys.stdlib_module_names - {"", "pushsalt", "thin"} - siblings:
+        for name in names - STANDARD - {"", "pushsalt", "thin"} - siblings:
             found.setdefault(name, path.relative_to(ROOT).as_posix())
     return found
 
