@@ -25,7 +25,7 @@ class EventJournal(Protocol):
         """The hint of the error of a journal that cannot be used."""
 
     def put(self, tag: str, data: dict[str, Any]) -> Event:
-        """Append an event; it is durable after this call."""
+        """Append an event; after this call it survives the end of any process."""
 
     def put_many(self, events: Sequence[tuple[str, dict[str, Any]]]) -> list[Event]:
         """Append events in this order."""
