@@ -53,7 +53,7 @@ class CallEvents:
         return True
 
     def ends(self, value: Any, *, success: bool) -> None:
-        """The function has returned."""
+        """Send the event of the end: the function has returned ``value``."""
         if self._run is not None:
             self._run.ends(self._redactor.data(value), success=success)
 

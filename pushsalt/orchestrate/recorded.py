@@ -61,7 +61,7 @@ class Recorded:
             self._record.step_begins(JobStart(jid, fun, tgt=self._redactor.text(tgt), start=time.time()), name)
 
     def args(self, data: dict[str, Any]) -> None:
-        """A step begins; ``data``: its arguments, as Salt's event has them."""
+        """Send the event of a step that begins; ``data``: its arguments, as Salt's event has them."""
         if self._events is not None and data:
             for key in ("args", "kwargs"):
                 self._redactor.add_pillar(data.get(key) if isinstance(data.get(key), dict) else None)

@@ -193,7 +193,7 @@ def function(client: Jobs, name: str) -> Callable[..., Any] | None:
 
 
 def takes(client: Jobs, name: str, parameter: str) -> bool:
-    """Whether there is a runner function of this name that has such a parameter."""
+    """Whether the runner function exists and has this parameter."""
     runner = function(client, name)
     return runner is not None and parameter in inspect.signature(runner).parameters
 
