@@ -74,7 +74,7 @@ class Follower:
     """Keeps caches and record of a project up to date. ``say`` is called with a text for each job that has ended."""
 
     def __init__(self, project: Project, url: str, say: Callable[[str], None] = lambda text: None) -> None:
-        """Load the keys of this controller. Raises UsageError for unusable keys, CommandError for an unusable cache folder."""
+        """Load the keys. Raises UsageError for unusable keys, CommandError for an unusable cache folder."""
         self._project = project
         self._url = url
         self._say = say
