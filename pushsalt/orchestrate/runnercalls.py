@@ -41,10 +41,16 @@ class Run:
     loop: asyncio.AbstractEventLoop
     #: the JID of the call
     jid: str = ""
+    events: CallEvents | None = None
 
     def wait(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine in the command's event loop, from the thread of the function."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+    def progress(self, message: str) -> None:
+        """Send an event about the progress of the call, ``salt/run/JID/progress``."""
+        if self.events is not None:
+            self.events.fire_event({"message": message}, "progress")
 
 
 #: the objects for shipped functions that a user's runner calls by ``__salt__``
@@ -112,9 +118,9 @@ async def _called(
     jid: str = "",
 ) -> dict[str, Any]:
     jid, shipped = jid or client.new_jid(), _is_shipped(runner)
-    run = Run(client, options, asyncio.get_running_loop(), jid)
     # orchestrations send their events themselves
     events = CallEvents(client, "runner", name, args, kwargs, jid, silent=name in ORCHESTRATIONS)
+    run = Run(client, options, asyncio.get_running_loop(), jid, events)
     token = _running.set(replace(run, jid=""))
     try:
         runner.__globals__["__jid_event__"] = events
@@ -150,11 +156,14 @@ def _hint(client: Jobs, name: str) -> str:
     module, _, attribute = name.partition(".")
     folders = plugins.folders("runners", client.project.config.opts)
     modules = plugins.names("runners", folders)
+
+    def functions(name: str) -> list[str]:
+        return _public(plugins.load("runners", name, folders, {"__salt__": Runners(client)}))
+
     if module in modules:
-        loaded = plugins.load("runners", module, folders, {"__salt__": Runners(client)})
-        near = [f"{module}.{each}" for each in nearest(attribute, _public(loaded))]
+        near = [f"{module}.{each}" for each in nearest(attribute, functions(module))]
     else:
-        near = [f"{each}.{attribute}" for each in nearest(module, modules)]
+        near = [f"{each}.{attribute}" for each in nearest(module, modules) if attribute in functions(each)]
     rule = "runner functions are MODULE.FUNCTION; those of yours are in _runners of the file roots"
     return f"did you mean {' or '.join(near)}? {rule}" if near else rule
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pushsalt import privatefolder
@@ -31,8 +31,9 @@ def only_one(journal: Path, wait: Callable[[str], bool], what: str = "react") ->
             text = f"another `pushsalt {what}` follows this journal (process {holder or 'unknown'})"
             if not wait(text):
                 raise CommandError(text, "one is enough: stop the other one first")
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
+        with suppress(OSError):  # full disk: the lock holds, and only the message of others lacks the process
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
         yield
     finally:
         os.close(descriptor)

@@ -22,6 +22,7 @@ from pushsalt.model import Blob, Chunk
 from pushsalt.modules.controller import FOR_TARGETS, function_named, has_trait
 from pushsalt.plan import Found, split_url
 from pushsalt.serializers import serializer_named
+from thin.utils.nomaster import ONLY_IN_ORCHESTRATION
 
 if TYPE_CHECKING:
     from pushsalt.minion.minion import Minion
@@ -37,7 +38,6 @@ _LARGEST = 4_000_000
 _DEEPEST = 50
 #: Files that are sent for one question.
 _MANY = 1000
-_NOT_ORCHESTRATED = "only a step of an orchestration may ask for it"
 _ORCHESTRATE = "pushsalt orchestrate SLS runs the states salt.state, salt.function and so on"
 #: Runs a function in a worker thread.
 InThread = Callable[[Callable[[], Result]], Awaitable[Result]]
@@ -73,7 +73,7 @@ class Answers:
                 return answer
             if str(question.get("fun")).startswith("orchestrate."):
                 if self.steps is None:
-                    raise FunctionError("exception", _NOT_ORCHESTRATED, _ORCHESTRATE, "CommandExecutionError")
+                    raise FunctionError("exception", ONLY_IN_ORCHESTRATION, _ORCHESTRATE, "CommandExecutionError")
                 fun, args, kwargs = str(question["fun"]), question.get("args"), question.get("kwargs")
                 return {"ret": await self.steps(fun, list(args or ()), dict(kwargs or {}))}
             minion = await self._minion()

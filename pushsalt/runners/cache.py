@@ -55,7 +55,9 @@ def mine(run: Run, tgt: Any = None, tgt_type: str = "glob", **kwargs: Any) -> di
 
 def _clear(run: Run, bank: str, tgt: Any, tgt_type: str) -> bool:
     keys = _keys(run, "*" if tgt is None else tgt, tgt_type)
-    return bool(keys) and any(caches.clear(run.client.project, bank, keys).values())
+    if not keys:
+        return True  # as in Salt
+    return any(caches.clear(run.client.project, bank, keys).values())
 
 
 def clear_grains(run: Run, tgt: Any = None, tgt_type: str = "glob") -> bool:

@@ -46,6 +46,8 @@ def lookup_jid(
     if job is None:
         return {}
     returns = run.client.jobs.returns(job)
+    for id in returns if display_progress else ():
+        run.progress(id)
     values: dict[str, Any] = {id: ret.ret for id, ret in returns.items()} if returned else {}
     if missing:
         values.update((id, "Minion did not return") for id in job.ids if id not in returns)
@@ -55,20 +57,26 @@ def lookup_jid(
 
 def list_job(run: Run, jid: Any, ext_source: Any = None, display_progress: bool = False) -> dict[str, Any]:
     """A job with its returns (``Result``)."""
+    if display_progress:
+        run.progress("Querying returner: local_cache")
+    return {"jid": str(jid), **_with_returns(run, jid)}
+
+
+def print_job(run: Run, jid: Any, ext_source: Any = None) -> dict[str, Any]:
+    """jid -> the job with its returns (``Result``)."""
+    return {str(jid): _with_returns(run, jid)}
+
+
+def _with_returns(run: Run, jid: Any) -> dict[str, Any]:
     job = _job(run, jid)
     if job is None:
         error = "Cannot contact returner or no job with this jid"
-        return {"jid": str(jid), "Error": error, "StartTime": _time(str(jid)), "Result": {}}
+        return {"Error": error, "StartTime": _time(str(jid)), "Result": {}}
     returns = run.client.jobs.returns(job)
     result = {
         id: {"return": ret.ret, "retcode": ret.retcode, "success": ret.exit_code == 0} for id, ret in returns.items()
     }
-    return {"jid": job.jid, **_instance(job), "Minions": job.ids, "Result": result}
-
-
-def print_job(run: Run, jid: Any, ext_source: Any = None) -> dict[str, Any]:
-    """``list_job`` by the id of the job."""
-    return {str(jid): list_job(run, jid)}
+    return {**_instance(job), "Minions": job.ids, "Result": result}
 
 
 def exit_success(run: Run, jid: Any, ext_source: Any = None) -> dict[str, bool]:
@@ -92,6 +100,8 @@ def list_jobs(
     display_progress: bool = False,
 ) -> dict[str, Any]:
     """jid -> job, without returns. The searches are globs, or several with commas."""
+    if display_progress:
+        run.progress("Querying returner local_cache for jobs.")
     first, last = _moment("start_time", start_time), _moment("end_time", end_time)
     jobs = {}
     for job in run.client.jobs.list(since=first):
@@ -114,10 +124,11 @@ def list_jobs_filter(
     ext_source: Any = None,
     outputter: Any = None,
     display_progress: bool = False,
-) -> dict[str, Any]:
-    """The newest so many jobs."""
-    every = list_jobs(run)
-    jobs = {jid: every[jid] for jid in sorted(every)[-int(count) :]} if int(count) > 0 else {}
+) -> Any:
+    """The newest ``count`` jobs, in their order; ``JID`` of each is its jid."""
+    every = list_jobs(run, display_progress=display_progress)
+    newest = sorted(every)[-int(count) :] if int(count) > 0 else []
+    jobs = [{"JID": jid, **every[jid]} for jid in newest]
     return {"outputter": outputter, "data": jobs} if outputter else jobs
 
 
@@ -131,7 +142,9 @@ def last_run(
     display_progress: bool = False,
 ) -> Any:
     """The newest job, of a function or target; False if there is none."""
-    jobs = list_jobs(run, search_metadata=metadata, search_function=function, search_target=target)
+    jobs = list_jobs(
+        run, search_metadata=metadata, search_function=function, search_target=target, display_progress=display_progress
+    )
     return print_job(run, max(jobs)) if jobs else False
 
 

@@ -39,9 +39,10 @@ def down(run: Run, tgt: str = "*", tgt_type: str = "glob", timeout: Any = None, 
     return status(run, tgt, tgt_type)["down"]
 
 
-def list_state(run: Run, subset: Any = None, show_ip: bool = False) -> list[str]:
-    """The ids that answer, of ``subset`` if there is one."""
-    return _of(up(run), subset)
+def list_state(run: Run, subset: Any = None, show_ip: bool = False) -> Any:
+    """The ids that answer, of ``subset`` if there is one; with ``show_ip`` id -> address of the inventory."""
+    ids = _of(up(run), subset)
+    return _addresses(run, ids) if show_ip else ids
 
 
 def list_not_state(run: Run, subset: Any = None, show_ip: bool = False) -> list[str]:
@@ -59,14 +60,25 @@ def _of(ids: list[str], subset: Any) -> list[str]:
     return ids if wanted is None else [id for id in ids if id in wanted]
 
 
+def _addresses(run: Run, ids: list[str]) -> dict[str, str]:
+    project = run.client.project
+    keys = project.find(",".join(ids), "list") if ids else []
+    targets = [project.inventory.targets[key] for key in keys]
+    return {target.id: "127.0.0.1" if target.transport == "local" else target.host or target.id for target in targets}
+
+
 def versions(run: Run, **kwargs: Any) -> dict[str, Any]:
-    """The ids that answer, by the version of Salt's interface that they run (``grains['saltversion']``)."""
-    returns = _returns(run, "*", "glob", "test.version")
-    by_version: dict[str, Any] = {}
-    for id, result in sorted(returns.items()):
-        key = "Minion offline" if result.exit_code == EXIT_NO_ANSWER else str(result.ret)
-        by_version.setdefault(key, []).append(id)
-    return by_version
+    """The version of Salt's interface: of the controller (``Master``), and of targets, which run the same one.
+
+    ``Minion offline``: the ids that do not answer.
+    """
+    from thin.grains.process import SALT_VERSION
+
+    returns = sorted(_returns(run, "*", "glob", "test.version").items())
+    down = {id: False for id, result in returns if result.exit_code == EXIT_NO_ANSWER}
+    up = {id: str(result.ret) for id, result in returns if id not in down}
+    found = {"Master": SALT_VERSION, "Minion offline": down, "Up to date": up}
+    return {name: value for name, value in found.items() if value}
 
 
 def key_regen(run: Run) -> None:

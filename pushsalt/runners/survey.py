@@ -32,6 +32,6 @@ def diff(run: Run, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
     """The same pools; those behind the first have ``diff``, what differs from its result."""
     rows = hash(run, *args, **kwargs)
     for row in rows[1:]:
-        old, new = (each["result"].splitlines(keepends=True) for each in (rows[0], row))
-        row["diff"] = "".join(difflib.unified_diff(old, new, rows[0]["pool"][0], row["pool"][0], n=0))
+        old, new = (each["result"].splitlines() for each in (rows[0], row))
+        row["diff"] = "\n".join(difflib.unified_diff(old, new, rows[0]["pool"][0], row["pool"][0], lineterm="", n=0))
     return rows

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from pushsalt.orchestrate.runnercalls import Run
+
+_NAMES: Final = {
+    "us": "foo bar baz qux quux quuz corge grault garply waldo fred plugh xyzzy thud",
+    "uk": "wibble wobble wubble flob",
+}
 
 
 def arg(run: Run, *args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -19,14 +24,22 @@ def raw_arg(run: Run, *args: Any, **kwargs: Any) -> dict[str, Any]:
     return {"args": list(args), "kwargs": kwargs}
 
 
-def metasyntactic(run: Run, locality: str = "us") -> list[str]:
-    """Names for examples."""
-    return ["foo", "bar", "baz", "qux", "quux"]
+def metasyntactic(run: Run, locality: str = "us") -> list[str] | None:
+    """Names for examples, of ``us`` or ``uk``."""
+    return _NAMES[locality].split() if locality in _NAMES else None
 
 
 def stdout_print(run: Run) -> str:
-    """The text ``bar``."""
+    """The text ``bar``; what a runner prints is not output of the command."""
     return "bar"
+
+
+def stream(run: Run) -> bool:
+    """Send a hundred events of progress, ten in a second."""
+    for done in range(1, 101):
+        run.progress(f"Runner is {done}% done")
+        time.sleep(0.1)
+    return True
 
 
 def sleep(run: Run, s_time: float = 10) -> bool:

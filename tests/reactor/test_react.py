@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
 import signal
 import stat
+import subprocess
 import time
 
 import pytest
@@ -349,3 +351,39 @@ def test_a_journal_that_cannot_be_written_is_said_and_nothing_is_done(project, t
     assert done.code == 1 and "check the free space" in done.err and ran(tmp_path) == []
     once(project)
     assert ran(tmp_path) == ["1"]
+
+
+def test_a_full_disk(project, tmp_path):
+    """``react`` waits until there is space; no event is lost, and none is processed twice."""
+    events_folder = project.cache / "events"
+    events_folder.mkdir(parents=True, mode=0o700)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k,mode=700", "none", str(events_folder)]
+    if subprocess.run(mount, stderr=subprocess.DEVNULL, check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        configure(project, {"app": "salt://note.sls"})
+        project.write("salt/note.sls", note(tmp_path, "{{ data['n'] }}"))
+        journal = Journal(project.cache)
+        journal.put("app", {"n": 1})
+        journal.close()
+        filler = events_folder / "filler"
+        with filler.open("wb", buffering=0) as stream, contextlib.suppress(OSError):
+            while True:
+                stream.write(bytes(1024))
+        done = project.run("react", "--once")
+        assert done.code == 1 and "check the free space" in done.err and ran(tmp_path) == []
+        sent = project.run("runner", "event.send", "app", json.dumps({"n": 2, "text": "x" * 100_000}))
+        assert sent.code == 2 and "full" in sent.err and "Traceback" not in sent.err
+        process = project.start("react")
+        try:
+            time.sleep(3)
+            assert ran(tmp_path) == []
+            filler.unlink()
+            waited(lambda: ran(tmp_path) == ["1"])
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=60)
+        once(project)
+        assert ran(tmp_path) == ["1"]
+    finally:
+        subprocess.run(["umount", "--lazy", str(events_folder)], check=True)

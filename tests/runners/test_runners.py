@@ -28,6 +28,12 @@ def runner(project, *words, code=0):
     return json.loads(done.out)
 
 
+def failed(project, *words):
+    done = project.run("runner", *words, "--out", "json")
+    assert done.code == 2, done.err
+    return done.err
+
+
 def test_jobs(project, tmp_path):
     jids = []
     for number, words in enumerate((["run", "web*", "test.echo", "hi"], ["apply", "web1", "one"])):
@@ -42,12 +48,13 @@ def test_jobs(project, tmp_path):
     assert listed[first]["StartTime"].startswith(f"{first[:4]}, ")
     assert list(runner(project, "jobs.list_jobs", "search_function=test.*")) == [first]
     assert list(runner(project, "jobs.list_jobs", "search_target=web1")) == [second]
-    assert list(runner(project, "jobs.list_jobs_filter", "1")) == [second]
+    assert runner(project, "jobs.list_jobs_filter", "1") == [{"JID": second, **listed[second]}]
     assert runner(project, "jobs.lookup_jid", first) == {"web1": "hi", "web2": "hi"}
     assert runner(project, "jobs.lookup_jid", second)["outputter"] == "highstate"
     printed = runner(project, "jobs.print_job", first)[first]
     assert printed["Result"]["web1"] == {"return": "hi", "retcode": 0, "success": True}
-    assert printed["Minions"] == ["web1", "web2"]
+    assert printed["Minions"] == ["web1", "web2"] and "jid" not in printed
+    assert runner(project, "jobs.list_job", first) == {"jid": first, **printed}
     assert runner(project, "jobs.exit_success", second) == {"web1": True}
     assert list(runner(project, "jobs.last_run", "function=test.echo")) == [first]
     assert runner(project, "jobs.active") == {}
@@ -66,11 +73,14 @@ def test_cached_data_of_targets(project):
     assert runner(project, "cache.clear_mine_func", "web1", "clear_mine_func_flag=test.echo") is False
     assert runner(project, "mine.get", "*", "test.echo") == {"web2": "mined"}
     assert runner(project, "cache.clear_grains", "web1") is True
+    assert runner(project, "cache.clear_grains", "web1") is False
+    assert runner(project, "cache.clear_grains", "nobody") is True
     assert set(runner(project, "cache.grains", "*")) == {"web2"}
 
 
 def test_files_pillar_and_surveys(project):
     assert runner(project, "fileserver.envs") == ["base"]
+    assert runner(project, "fileserver.envs", "sources=true") == ["roots"]
     assert runner(project, "fileserver.file_list") == ["one.sls", "sub/file"]
     assert "sub" in runner(project, "fileserver.dir_list")
     (project.folder / "salt" / "empty").mkdir()
@@ -79,6 +89,8 @@ def test_files_pillar_and_surveys(project):
     assert runner(project, "pillar.show_pillar", "web1")["color"] == "red"
     pools = runner(project, "survey.hash", "*", "test.echo", "same")
     assert pools == [{"pool": ["web1", "web2"], "result": "same"}]
+    rows = runner(project, "survey.diff", "*", "grains.get", "id")
+    assert rows[1] == {"pool": ["web2"], "result": "web2", "diff": "--- web1\n+++ web2\n@@ -1 +1 @@\n-web1\n+web2"}
     docs = runner(project, "doc.runner")
     assert "jobs.list_jobs" in docs and "survey.hash" in docs and "cache.grains" in docs
     assert "pillar.cached" not in docs
@@ -114,6 +126,54 @@ def test_manage(project):
     assert runner(project, "manage.present") == ["web1", "web2"]
     assert runner(project, "manage.joined", "subset=web1") == ["web1"]
     assert runner(project, "manage.not_alived") == []
+    assert runner(project, "manage.alived", "show_ip=true") == {"web1": "127.0.0.1", "web2": "127.0.0.1"}
+    hosts = {"web1": {"transport": "local"}, "gone": {"host": "127.0.0.1", "port": 1}}
+    project.write("inventory.yaml", json.dumps({"hosts": hosts}))
+    version = runner(project, "salt.cmd", "test.version")
+    found = {"Master": version, "Minion offline": {"gone": False}, "Up to date": {"web1": version}}
+    assert runner(project, "manage.versions") == found
+
+
+def test_the_reactor_and_the_configuration(project):
+    assert "Reactor system is not running" in failed(project, "reactor.list")
+    opts = {"file_roots": {"base": ["salt"]}, "reactor": [{"app/*": "salt://app.sls"}, {"b": ["c.sls", "d.sls"]}]}
+    project.write("pushsalt.yaml", json.dumps({**opts, "app": {"port": 8080}}))
+    assert runner(project, "reactor.list") == [{"app/*": ["salt://app.sls"]}, {"b": ["c.sls", "d.sls"]}]
+    assert runner(project, "reactor.is_leader") is True
+    assert "restart `pushsalt react`" in failed(project, "reactor.add", "a", "reactors=b.sls")
+    assert "restart `pushsalt react`" in failed(project, "reactor.delete", "a")
+    assert runner(project, "config.get", "reactor:0") == {"app/*": "salt://app.sls"}
+    assert runner(project, "config.get", "nosuch", "default=5") == 5
+    assert runner(project, "sdb.get", "plain") == "plain"
+
+
+def test_synchronizing_and_errors_on_demand(project):
+    synchronized = runner(project, "saltutil.sync_all")
+    assert synchronized["modules"] == [] and len(synchronized) == 24
+    assert runner(project, "saltutil.sync_runners") == []
+    assert "it broke" in failed(project, "error.error", "name=ValueError", "message=it broke")
+    assert runner(project, "error.error") == {}
+
+
+def test_progress_is_an_event(project, tmp_path):
+    path = tmp_path / "jid"
+    assert project.run("run", "web*", "test.ping", "--jid-file", str(path)).code == 0
+    assert runner(project, "jobs.lookup_jid", path.read_text().strip(), "display_progress=true")
+    done = project.run("events", "salt/run/*/progress", "--out", "ndjson")
+    said = [json.loads(line)["data"]["message"] for line in done.out.splitlines()]
+    assert sorted(said) == ["web1", "web2"]
+
+
+@pytest.mark.parametrize(
+    "name, hint",
+    [
+        ("job.list_jobs", "did you mean jobs.list_jobs?"),
+        ("jobs.list_job_filter", "did you mean jobs.list_jobs_filter?"),
+        ("auth.mk_token", "hint: runner functions are"),
+    ],
+)
+def test_a_hint_names_a_function_that_exists(project, name, hint):
+    assert hint in failed(project, name)
 
 
 def test_net_finds_interfaces(project):

@@ -293,6 +293,6 @@ def _asked(kind, args, kwargs, instead):
     try:
         return link.ask("orchestrate." + kind, args, kwargs)
     except CommandExecutionError as exc:
-        if exc.message != "only a step of an orchestration may ask for it":
+        if exc.message != nomaster.ONLY_IN_ORCHESTRATION:
             raise
     nomaster.refuse("saltutil." + kind, instead)

@@ -2,6 +2,9 @@
 
 from thin.exceptions import CommandExecutionError
 
+#: the controller's error for a question that only the steps of an orchestration may ask
+ONLY_IN_ORCHESTRATION = "only a step of an orchestration may ask for it"
+
 
 def refuse(name, instead):
     """Raise CommandExecutionError for the function ``name``; ``instead`` names the replacement."""

@@ -1,0 +1,21 @@
+"""The controller's configuration. Salt: ``salt/runners/config.py``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pushsalt.runners.salt import cmd
+from thin.utils.data import traverse_dict_and_list
+
+if TYPE_CHECKING:
+    from pushsalt.orchestrate.runnercalls import Run
+
+_MISSING: Final = object()
+
+
+def get(run: Run, key: str, default: Any = "", delimiter: str = ":") -> Any:
+    """An option, or a value within it (``file_roots:base``); the value of an ``sdb://`` URI. Secrets are hidden."""
+    value = traverse_dict_and_list(dict(run.client.project.config.opts), key, _MISSING, delimiter=delimiter)
+    if isinstance(value, str) and value.startswith("sdb://"):
+        return cmd(run, "sdb.get", value)
+    return default if value is _MISSING else value
