@@ -61,7 +61,7 @@ def react(given: Given) -> int:
 async def _react(given: Given) -> int:
     from pushsalt.cli.client import Watcher, open_client
     from pushsalt.log import DEFAULT_LEVEL
-    from pushsalt.reactor import settings
+    from pushsalt.orchestrate import reactormap
     from pushsalt.reactor.lock import only_one
     from pushsalt.reactor.service import Service
     from pushsalt.workers.jobevents import only_one as only_one_there
@@ -70,7 +70,7 @@ async def _react(given: Given) -> int:
     given.job(DEFAULT_LEVEL)  # report invalid options before any file is read
     since = _since(given)
     client, level = open_client(given, TERMINAL.get(), Watcher())
-    reactor = settings.load(client.project.config)
+    reactor = reactormap.load(client.project.config)
     if not reactor.rows:
         raise CommandError("the configuration has no `reactor`", "see docs/reactor.md")
     journal = open_journal(client.project)

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from pushsalt.journal.reactions import Begun
     from pushsalt.journal.store import Event
     from pushsalt.orchestrate.jobs import Jobs
+    from pushsalt.orchestrate.reactormap import ReactorMap
     from pushsalt.reactor.calls import Call
-    from pushsalt.reactor.settings import ReactorMap
     from pushsalt.workers.jobevents import AnyReactions
 
 log = logging.getLogger(__name__)

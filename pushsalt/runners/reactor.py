@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import FunctionError
+from pushsalt.orchestrate import reactormap
 from pushsalt.orchestrate.unsupported import refuse
-from pushsalt.reactor import settings
 
 if TYPE_CHECKING:
     from pushsalt.orchestrate.runnercalls import Run
@@ -18,7 +18,7 @@ _HINT: Final = "change `reactor` in the configuration, and restart `pushsalt rea
 
 def list_(run: Run, saltenv: str = "base", test: Any = None) -> list[dict[str, list[str]]]:
     """``[{tag: [SLS]}]`` of the configuration, in its order."""
-    rows = settings.load(run.client.project.config).rows
+    rows = reactormap.load(run.client.project.config).rows
     if not rows:
         hint = "write `reactor` into the configuration: docs/reactor.md"
         raise FunctionError("exception", "Reactor system is not running.", hint, "CommandExecutionError")
