@@ -170,7 +170,7 @@ class Delivery:
     def _events(self, events: list[dict[str, Any]]) -> None:
         if self._job is None or not any(wants for _, _, wants in self._senders):
             return
-        stamp = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")
+        stamp = datetime.now(timezone.utc).isoformat(timespec="microseconds")
         stamped = []
         for event in events:
             data = event["data"]

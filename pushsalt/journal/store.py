@@ -74,8 +74,8 @@ class Event:
 
     @property
     def time(self) -> str:
-        """The time at which it was written, in the format of Salt's ``_stamp``: ISO 8601, UTC, without a zone."""
-        return datetime.fromtimestamp(self.stamp, timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "")
+        """The time at which it was written, in the format of Salt's ``_stamp``: ISO 8601, UTC, with the zone."""
+        return datetime.fromtimestamp(self.stamp, timezone.utc).isoformat(timespec="microseconds")
 
     @property
     def as_json(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.errors import CommandError
@@ -73,6 +74,7 @@ async def _runner(service: Service, call: Call, account: Account) -> Any:
         raise Refused(504, f"RunnerClient job '{jid}' timed out") from None
     if not call.full:
         return result["return"]
-    args = service.client.redactor().data(call.args)
-    more = {"fun": f"runner.{call.fun}", "jid": jid, "user": account.name, "fun_args": args}
+    args = service.client.redactor().data([*call.args, *([call.kwargs] if call.kwargs else [])])
+    stamp = datetime.now(timezone.utc).isoformat(timespec="microseconds")
+    more = {"fun": f"runner.{call.fun}", "jid": jid, "user": account.name, "fun_args": args, "_stamp": stamp}
     return {"tag": f"{tag}/ret", "data": {**more, **result}}

@@ -35,6 +35,11 @@ def test_the_clients(served):
     assert len(low("anna", client="local_subset", tgt="*", fun="test.ping", subset=2).data["return"][0]) == 2
     assert low("anna", client="local", tgt="none", fun="test.ping").data == {"return": [{}]}
     assert low("anna", client="runner", fun="manage.present").data == {"return": [["db1", "web1", "web2"]]}
+    found = low("anna", client="runner", fun="test.arg", arg=[1], kwarg={"a": "b"}, full_return=True).data
+    [one] = found["return"]
+    assert one["tag"] == f"salt/run/{one['data']['jid']}/ret" and one["data"]["_stamp"].endswith("+00:00")
+    assert (one["data"]["fun"], one["data"]["fun_args"]) == ("runner.test.arg", [1, {"a": "b"}])
+    assert one["data"]["return"] == {"args": [1], "kwargs": {"a": "b"}} and one["data"]["success"] is True
     assert "no.such" in low("anna", client="runner", fun="no.such").data["return"][0]
 
 

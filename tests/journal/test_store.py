@@ -62,7 +62,12 @@ def test_since_finds_the_first_event_of_a_time(tmp_path):
 def test_as_json_has_the_fields_of_the_contract(tmp_path):
     shown = Journal(tmp_path).put("t", {"a": 1}).as_json
     assert set(shown) == {"tag", "id", "_stamp", "data"}
-    assert shown["tag"] == "t" and shown["data"] == {"a": 1} and shown["_stamp"][10] == "T"
+    assert (
+        shown["tag"] == "t"
+        and shown["data"] == {"a": 1}
+        and shown["_stamp"][10] == "T"
+        and shown["_stamp"].endswith("+00:00")
+    )
 
 
 def test_data_that_json_has_no_type_for_is_kept_as_text(tmp_path):
