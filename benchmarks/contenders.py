@@ -66,6 +66,8 @@ def commands(fleet: Fleet, venvs: Venvs) -> list[Contender]:
     adhoc = ["-i", fleet.ansible, "-f", str(WIDTH), "-m", "command", "-a", "hostname", "all"]
     return [
         Contender("pushsalt run", pushsalt(fleet, "run", "*", "cmd.run", "hostname", "--out", "json"), everywhere),
+        # as pyinfra's exec, without a Python on the target
+        Contender("pushsalt run --raw", pushsalt(fleet, "run", "--raw", "*", "hostname", "--out", "json"), everywhere),
         Contender("asyncssh loop, python3 -I -S", [*loop, PYTHON_HOSTNAME], everywhere),
         Contender("asyncssh loop, hostname", [*loop, "hostname"], everywhere),
         Contender("xargs -P ssh", xargs, everywhere),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
+# typing is not imported: a command that a broker runs needs no more than this module and its client
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pushsalt.cli.stdio import Terminal
 

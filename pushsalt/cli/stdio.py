@@ -10,8 +10,9 @@ import errno
 import os
 import sys
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
 
+# typing would delay the client of a broker
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TextIO
 

@@ -41,3 +41,12 @@ def test_a_command_imports_nothing_that_the_broker_could_have(tmp_path, words):
     assert done.returncode == 0, (done.stdout, done.stderr)
     imported = set(json.loads(done.stderr.splitlines()[-1]))
     assert {name for name in imported if name.startswith("pushsalt.")} <= LATE
+
+
+def test_the_client_of_a_broker_imports_next_to_nothing(tmp_path):
+    """What is imported delays every command of a session."""
+    program = "import sys; before = set(sys.modules)\nfrom pushsalt.cli import __main__, stdio\n"
+    program += "from pushsalt.broker import client, request\nprint(*sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True)
+    unwanted = {"typing", "re", "enum", "json", "socket", "signal", "pathlib", "typer", "asyncio", "hashlib"}
+    assert not set(done.stdout.split()) & unwanted
