@@ -69,17 +69,18 @@ def findings(text: str) -> Iterator[tuple[int, str]]:
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    harmless = set()
+    harmless, has_walks = set(), "os.walk" in text or "os.fwalk" in text
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            if node.args and ast.unparse(node.args[0]) in DESCRIPTORS:
+            of = getattr(getattr(node.func, "value", None), "id", "")
+            if of in ("os", "shutil", "tempfile") and node.args and ast.unparse(node.args[0]) in DESCRIPTORS:
                 harmless.add(id(node.func))
             if any(word.arg in ("dir_fd", "src_dir_fd") for word in node.keywords):
                 harmless.add(id(node.func))
             yield from _call(node, constants)
         if isinstance(node, ast.ImportFrom) and node.module in ("os", "shutil"):
             yield node.lineno, f"imports names of {node.module}: they are to be seen as such"
-        if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+        if has_walks and isinstance(node, (ast.FunctionDef, ast.Lambda)):
             yield from _walks(node)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and id(node) not in harmless:
@@ -93,6 +94,8 @@ def findings(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _call(node: ast.Call, constants: dict[str, str]) -> Iterator[tuple[int, str]]:
+    if "open" not in (getattr(node.func, "attr", ""), getattr(node.func, "id", "")):
+        return
     words = {word.arg for word in node.keywords}
     name = ast.unparse(node.func)
     if name == "os.open" and "dir_fd" not in words:
