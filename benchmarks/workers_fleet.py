@@ -1,7 +1,8 @@
 """Measures many ids at workers: ``python benchmarks/workers_fleet.py [fleet] [standins]``.
 
-``fleet``: an apply of three states on ``--ids`` ids that share ``--servers`` real sshds, each id with a folder, a runtime
-and a lock of its own, by four workers, one of which is killed when a third of the ids has run. Each id counts its runs.
+``fleet``: an apply of three states on ``--ids`` ids that share ``--servers`` real sshds, each id with a folder, a
+runtime and a lock of its own, by four workers, one of which is killed when a third of the ids has run. Each id counts
+its runs.
 Printed: returns, wall time, CPU time of all processes divided by the cores (what CPU alone explains), and the largest
 resident memory of the controller. The CPU time is that of a control group, so it needs root and cgroup v2.
 

@@ -1,8 +1,8 @@
 """Jobs in whose middle something is broken: a project on three SSH servers whose states count their runs.
 
 ``PUSHSALT_FAULTS=10`` repeats each test of a fault, ``PUSHSALT_FAULTS_SECONDS=120`` and ``PUSHSALT_PARTITION=60`` give
-the lengths of random kills and of the partition; without them the tests are short. ``PUSHSALT_FAULTS_PATIENCE`` gives the
-seconds for which something is waited for.
+the lengths of random kills and of the partition; without them the tests are short. ``PUSHSALT_FAULTS_PATIENCE`` gives
+the seconds for which something is waited for.
 """
 
 from __future__ import annotations

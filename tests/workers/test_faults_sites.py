@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from pushsalt.workers.setup import Authority
 from tests.beds.faults import PATIENCE, repetitions, until
 from tests.beds.nats import WorkerProcess, prepare
 from tests.beds.natsserver import NatsServer, missing
@@ -80,7 +81,10 @@ def test_with_its_own_login_the_server_gives_it_nothing(sites):
 def test_with_a_login_that_may_do_all_it_cannot_read_the_work(sites):
     """What it could do is to drop it, as the server could."""
     project, server, counts = sites
-    folder = impostor(project, project.folder / "workers/private/controller.creds")
+    login = project.folder / "all.creds"
+    login.touch(mode=0o600)
+    login.write_text(Authority(project.folder / "workers").user("all", [">"], [">"])[0])
+    folder = impostor(project, login)
     with WorkerProcess(project, server.url, "b", "wb", None, *keys_of(project, "b")):
         done = project.json("run", "t2", "test.ping", "--workers", server.url, timeout=PATIENCE)
         assert done.code == 0, done.err
