@@ -76,22 +76,29 @@ class Bed:
         return took, done.stdout
 
     @contextlib.contextmanager
-    def workers(self, url: str, count: int, work: Path) -> Iterator[None]:
-        running = []
+    def workers(
+        self, url: str, count: int, work: Path, program: list[str] | None = None
+    ) -> Iterator[list[subprocess.Popen[str]]]:
+        """Workers that are ready. ``program``: the beginning of their command lines, in place of pushsalt."""
+        asyncio.run(_prepare(url, self.folder / "workers"))
+        running: list[subprocess.Popen[str]] = []
         try:
             for number in range(count):
-                words = ("worker", "--site", SITE, "--workers", url, "--cache-dir", str(work / f"cache-{number}"))
+                words = ("worker", "--keys", str(self.folder / f"worker-{SITE}"), "--workers", url)
+                words += ("--cache-dir", str(work / f"cache-{number}"))
+                argv = [*program, *words] if program else self.argv(*words)
+                log = (work / f"worker-{number}.log").open("w")
                 running.append(
-                    subprocess.Popen(
-                        self.argv(*words), env=self.env, cwd=self.folder, stdout=subprocess.PIPE, text=True
-                    )
+                    subprocess.Popen(argv, env=self.env, cwd=self.folder, stdout=subprocess.PIPE, stderr=log, text=True)
                 )
+                log.close()
             for each in running:
                 assert each.stdout is not None and "ready" in each.stdout.readline()
-            yield
+            yield running
         finally:
             for each in running:
                 each.terminate()
+            for each in running:
                 each.wait()
 
 
@@ -142,8 +149,19 @@ def handoff(options: argparse.Namespace, work: Path) -> None:
             )
 
 
-async def _stored(url: str, folder: Path, process: subprocess.Popen[bytes]) -> tuple[int, float, float]:
-    """(shards, time of the first one, time of the last one) when no more come. The queue is emptied."""
+async def _prepare(url: str, folder: Path) -> None:
+    """Create the streams of the site, for which workers wait."""
+    from pushsalt.workers import connection
+
+    made = await connection.connect(url, folder)
+    await made.setup([SITE])
+    await made.close()
+
+
+async def _stored(
+    url: str, folder: Path, process: subprocess.Popen[bytes], purge: bool = True
+) -> tuple[int, float, float]:
+    """(shards, time of the first one, time of the last one) when no more come. ``purge``: empty the queue."""
     from pushsalt.workers import connection, names
 
     made = await connection.connect(url, folder)
@@ -160,7 +178,8 @@ async def _stored(url: str, folder: Path, process: subprocess.Popen[bytes]) -> t
             count = int(state.get("messages") or 0)
             if count and count == before:
                 times = [_seconds(state[name]) for name in ("first_ts", "last_ts")]
-                await made.js.purge_stream(names.work_stream(SITE))
+                if purge:
+                    await made.js.purge_stream(names.work_stream(SITE))
                 return count, times[0], times[1]
             before = count
     finally:

@@ -354,9 +354,10 @@ class Surviving(relay.Relay):
                 pass
         status = super(Surviving, self)._end()
         last = self._last()
-        if self.dropped or (last is None and not self.lost):
+        if self.dropped or (last is None and not self.lost and not self.hanging):
             self.spool.remove()
             return status
+        # a worker that hangs ended without ``bye``: nobody has said yet that the return is stored elsewhere
         self.spool.finish(self.channel.frame(b"E", last)[len(self.channel.nonce) :] if last is not None else None)
         if not self.lost and _dropped(self.channel.down):
             self.spool.remove()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from pushsalt.errors import EXIT_NO_ANSWER, FunctionError, PushsaltError, StateError, TargetError
 from pushsalt.model import TargetReturn
@@ -15,6 +15,7 @@ from pushsalt.run.stopping import Stopping
 log = logging.getLogger(__name__)
 
 RunOne = Callable[[str], Awaitable[TargetReturn]]
+_T = TypeVar("_T")
 Tell = Callable[[Sequence[TargetReturn]], Awaitable[None]]
 
 
@@ -65,12 +66,13 @@ async def fan_out(
     running: dict[asyncio.Task[TargetReturn], str] = {}
     resting: dict[asyncio.Task[None], str] = {}
     stop = stopping.requested
-    stoppers = {asyncio.create_task(event.wait()) for event in (stop, stopping.at_once)}
+    ended = _Ended()
+    stoppers = {ended.told(asyncio.create_task(event.wait())) for event in (stop, stopping.at_once)}
     steps = 0  # of stopping that were carried out
     try:
         while True:
             while not stop.is_set() and may_begin() and (id := window.next()) is not None:
-                running[asyncio.create_task(_guarded(id, run_one), name=f"target {id}")] = id
+                running[ended.told(asyncio.create_task(_guarded(id, run_one), name=f"target {id}"))] = id
             if steps < stop.is_set() + stopping.at_once.is_set():
                 steps = stop.is_set() + stopping.at_once.is_set()
                 stopping.cancel(running)  # type: ignore[arg-type]
@@ -78,15 +80,14 @@ async def fan_out(
                     yield [failure(id, asyncio.CancelledError()) for id in window.rest()]
             if not running and not (window.waiting and may_begin()):
                 return
-            stoppers = {each for each in stoppers if not each.done()}
-            awaited: set[asyncio.Task[Any]] = {*running, *resting, *stoppers}
-            done, _ = await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
-            for rest in done & resting.keys():
-                window.free(resting.pop(rest))
-            finished = [(task, running.pop(task)) for task in list(running) if task in done]
+            done = await ended.some()
+            for rest in done:
+                if rest in resting:
+                    window.free(resting.pop(rest))
+            finished = [(task, running.pop(task)) for task in done if task in running]
             for _, id in finished:
                 if wait and window.waiting:
-                    resting[asyncio.create_task(asyncio.sleep(wait))] = id
+                    resting[ended.told(asyncio.create_task(asyncio.sleep(wait)))] = id
                 else:
                     window.free(id)
             if finished:
@@ -96,6 +97,30 @@ async def fan_out(
             each.cancel()
         if running:
             await asyncio.wait(running, timeout=5)
+
+
+class _Ended:
+    """The tasks that have ended. ``asyncio.wait`` looks at all that run each time, which 10,000 of them do not bear."""
+
+    def __init__(self) -> None:
+        self._tasks: list[asyncio.Task[Any]] = []
+        self._event = asyncio.Event()
+
+    def told(self, task: asyncio.Task[_T]) -> asyncio.Task[_T]:
+        """The task; its end is told."""
+        task.add_done_callback(self._add)
+        return task
+
+    def _add(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.append(task)
+        self._event.set()
+
+    async def some(self) -> list[asyncio.Task[Any]]:
+        """Wait for the next ones, in the order of their ends."""
+        await self._event.wait()
+        self._event.clear()
+        found, self._tasks = self._tasks, []
+        return found
 
 
 def _result(id: str, task: asyncio.Task[TargetReturn]) -> TargetReturn:

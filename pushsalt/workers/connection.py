@@ -232,7 +232,7 @@ class Connection:
 
     async def put(self, bucket: str, key: str, data: bytes, patience: float = math.inf) -> None:
         """Put a value into a bucket. Raises FullError after so many seconds in which the store was full."""
-        await self.store(f"$KV.{bucket}.{key}", data, patience=patience)
+        await self.store(names.put_subject(self.nc, bucket, key), data, patience=patience)
 
     async def get(self, bucket: str, key: str) -> bytes | None:
         """The value of a key in a bucket; None without one. Raises ServerError."""
@@ -260,7 +260,7 @@ class Connection:
 #: elects a leader.
 _FULL_CODES: Final = frozenset({10023, 10028, 10047, 10077, 10002})
 _NO_LEADER: Final = 10008
-_OFF: Final = "start it with -js, or see its log"
+_OFF: Final = "start it with -js, or see its log; for one at a leaf node write nats://HOST?domain=NAME"
 _FULL: Final = "look at the limits of the account and at the space on the disk of the server"
 
 

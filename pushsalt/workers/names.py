@@ -74,6 +74,12 @@ def api_of(nc: Any) -> str:
     return str(getattr(nc, "api", api()))
 
 
+def put_subject(nc: Any, bucket: str, key: str) -> str:
+    """The subject that stores a value in a bucket: servers with another domain do not pass on ``$KV`` itself."""
+    subject, prefix = f"$KV.{bucket}.{key}", api_of(nc)
+    return subject if prefix == api() else f"{prefix}.{subject}"
+
+
 def work_stream(site: str) -> str:
     """The stream of a site's shards."""
     return f"PUSHSALT_WORK_{site}"
@@ -144,12 +150,30 @@ def worker_publishes(site: str) -> list[str]:
         # the project: pieces by their names
         f"DIRECT.GET.KV_{objects}.>",
     ]
+    presence = f"$KV.{WORKERS_BUCKET}.{site}.*"
     return [
         returns_subject(site),
         progress_subject(site),
-        f"$KV.{WORKERS_BUCKET}.{site}.*",
+        presence,
+        f"{api('*')}.{presence}",
         f"$JS.ACK.{work}.{CONSUMER}.>",
         *(f"{prefix}.{each}" for prefix in (api(), api("*")) for each in requests),
+    ]
+
+
+def leaf_publishes(site: str, domain: str) -> list[str]:
+    """The subjects that a leaf node near a site passes on to the hub, which keeps its streams in this domain.
+
+    A leaf passes messages on only for interest of the hub that lies within its permissions, and the stream of returns
+    and controllers are interested in all sites. What workers may do at the leaf is in ``worker_publishes``.
+    """
+    prefix = api(domain)
+    requests = [each for each in worker_publishes(site) if each.startswith(f"{api('*')}.")]
+    return [
+        RETURNS,
+        progress_subject(),
+        f"$JS.ACK.{work_stream(site)}.{CONSUMER}.>",
+        *(each.replace(api("*"), prefix, 1) for each in requests),
     ]
 
 

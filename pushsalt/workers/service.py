@@ -129,7 +129,7 @@ class Worker:
                 await self.connection.setup([self.site])
                 return
             if not told:
-                why = "the first controller that uses it creates it"
+                why = "the first controller that uses it creates it; at a leaf node the URL needs ?domain=NAME"
                 log.warning("the site %s has no stream yet: %s", self.site, why)
                 told = True
             await asyncio.sleep(1.0)

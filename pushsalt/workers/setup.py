@@ -33,12 +33,32 @@ listen: "127.0.0.1:4222"
 #   key_file: "/etc/nats/server-key.pem"
 # }}
 server_name: pushsalt
+# leafnodes {{                     # for leaf nodes: servers near the workers of a site, see worker-SITE/leaf.conf
 #   listen: "0.0.0.0:7422"
 #   tls {{ cert_file: "/etc/nats/server.pem", key_file: "/etc/nats/server-key.pem" }}
 # }}
 jetstream {{
   store_dir: "{store}"
+  domain: {domain}
 }}
+{accounts}"""
+#: The domain of JetStream in the generated configurations.
+DOMAIN: Final = "pushsalt"
+
+_LEAF: Final = """\
+# A nats-server near the workers of the site {site}, as a leaf of the project's server: `nats-server -c {file}`.
+# They connect with it: `pushsalt worker --workers 'nats://127.0.0.1:4222?domain={domain}'`.
+listen: "127.0.0.1:4222"
+server_name: "pushsalt-{site}"
+leafnodes {{
+  remotes: [
+    # where `leafnodes` of workers/nats.conf listens; beyond this machine tls://HOST:7422
+    {{ url: "nats-leaf://127.0.0.1:7422", credentials: "{credentials}", account: {account} }}
+  ]
+}}
+{accounts}"""
+
+_ACCOUNTS: Final = """\
 operator: "{operator}"
 system_account: {system}
 resolver: MEMORY
@@ -140,8 +160,21 @@ class Authority:
 
     def write_server(self, file: Path) -> None:
         """Write the configuration of a server, with the account as it is now."""
-        text = _SERVER.format(file=file, store=file.parent.absolute() / "jetstream", **self._claims())
+        store, accounts = file.parent.absolute() / "jetstream", _ACCOUNTS.format(**self._claims())
+        text = _SERVER.format(file=file, store=store, domain=DOMAIN, accounts=accounts)
         write_atomic(file, text.encode(), 0o600)
+
+    def write_leaf(self, site: str, folder: Path) -> None:
+        """Write the configuration of a leaf node for a site, and the credentials with which it logs in to the hub."""
+        file, credentials = folder / "leaf.conf", folder.absolute() / "leaf.creds"
+        publishes, subscribes = names.leaf_publishes(site, DOMAIN), names.worker_subscribes(site)
+        text, user = self.user(f"{site} leaf", publishes, subscribes)
+        self.issued(site, user)
+        write_atomic(credentials, text.encode())
+        claims = self._claims()
+        accounts = _ACCOUNTS.format(**claims)
+        places = {"site": site, "file": file, "credentials": credentials, "account": claims["account"]}
+        write_atomic(file, _LEAF.format(**places, domain=DOMAIN, accounts=accounts).encode(), 0o600)
 
     def _claims(self) -> dict[str, str]:
         operator, account, system = (self.key(name) for name in ("operator", "account", "system"))
@@ -195,6 +228,7 @@ def init(site: str, folder: Path, project: Path | None, url: str | None, *, rene
     (folder / "ssh").mkdir(mode=0o700, exist_ok=True)
     server = authority.home / "nats.conf"
     authority.write_server(server)
+    authority.write_leaf(site, folder)
     if project is not None:
         authority.write_server(folder / "nats.conf")
     if told is not None:

@@ -1,7 +1,8 @@
 """Jobs in whose middle something is broken: a project on three SSH servers whose states count their runs.
 
-``PUSHSALT_FAULTS=10`` repeats each test of a fault. ``PUSHSALT_FAULTS_PATIENCE`` gives the seconds for which something
-is waited for.
+``PUSHSALT_FAULTS=10`` repeats each test of a fault, ``PUSHSALT_FAULTS_SECONDS=120`` and ``PUSHSALT_PARTITION=60`` give
+the lengths of random kills and of the partition; without them the tests are short. ``PUSHSALT_FAULTS_PATIENCE`` gives
+the seconds for which something is waited for.
 """
 
 from __future__ import annotations
@@ -45,6 +46,14 @@ def finish(process: subprocess.Popen[bytes]) -> Done:
 
 def repetitions() -> int:
     return int(os.environ.get("PUSHSALT_FAULTS", "1"))
+
+
+def kill_seconds() -> float:
+    return float(os.environ.get("PUSHSALT_FAULTS_SECONDS", "8"))
+
+
+def partition_seconds() -> float:
+    return float(os.environ.get("PUSHSALT_PARTITION", "14"))
 
 
 class FaultBed:

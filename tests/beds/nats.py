@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib.util
 import os
@@ -13,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import IO, Any
 
+from pushsalt.workers import connection
 from tests.beds.processes import wait_until
 from tests.beds.project import Project
 from tests.beds.sshd import free_port
@@ -81,6 +83,18 @@ class NatsServer:
 
     def __exit__(self, *_: object) -> None:
         self.kill()
+
+
+def prepare(url: str, project: Project, *sites: str) -> None:
+    """Create the streams of the sites, as the first controller that uses them does."""
+
+    async def work() -> None:
+        folder = project.folder / "workers"
+        made = await connection.connect(url, folder if folder.is_dir() else None)
+        await made.setup(sites)
+        await made.close()
+
+    asyncio.run(work())
 
 
 class WorkerProcess:
