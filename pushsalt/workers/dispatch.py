@@ -382,6 +382,8 @@ class Dispatcher:
         if not isinstance(id, str) or id not in self._returns or self._sites.get(id) != site:
             return
         if what == "phase":
+            if self._job.kind in ("apply", "planned"):  # its worker answers for it; progress that states run may come later
+                self._running.add(id)
             reporter.target_phase(id, str(values[0]))
         elif what == "chunks":
             self._running.add(id)
@@ -396,7 +398,7 @@ class Dispatcher:
             reporter.warning(id, str(values[0]))
 
     def runs_states(self, id: str) -> bool:
-        """Whether a worker runs states on a target now."""
+        """Whether a worker runs states on a target now, or is about to."""
         return id in self._running and id in self._returns
 
     def stop(self, at_once: bool) -> None:
