@@ -382,7 +382,10 @@ class Dispatcher:
         if not isinstance(id, str) or id not in self._returns or self._sites.get(id) != site:
             return
         if what == "phase":
-            if self._job.kind in ("apply", "planned"):  # its worker answers for it; progress that states run may come later
+            if self._job.kind in (
+                "apply",
+                "planned",
+            ):  # its worker answers for it; progress that states run may come later
                 self._running.add(id)
             reporter.target_phase(id, str(values[0]))
         elif what == "chunks":
