@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from pushsalt.errors import PushsaltError, TargetError
+from pushsalt.errors import EXIT_NO_ANSWER, PushsaltError, TargetError
 from pushsalt.jobs.jid import began
 from pushsalt.model import TargetReturn
 from pushsalt.workers import connection as nats
@@ -84,6 +84,8 @@ class Shard:
         #: targets whose returns are stored, and the workers that have taken it, if it was delivered before
         self._stored: set[str] = set()
         self._takers: set[str] = set()
+        #: answers of other shards of the job, which was resumed, by id
+        self._answers: dict[str, Answer] = {}
         #: manager -> what it manages, of the managed resources among the targets
         self._resources: dict[str, dict[str, Any]] = {}
         self._is_again = False
@@ -160,7 +162,8 @@ class Shard:
 
     async def _run_targets(self, job: JobHere, ids: list[str], again: bool) -> None:
         tasks: dict[asyncio.Task[object], str] = {}
-        is_stored = partial(self._is_stored, job.box, set(ids)) if self._is_again else None
+        looks = self._is_again or job.description.resumes
+        is_stored = partial(self._is_stored, job.box, set(ids)) if looks else None
         for id in ids:
             refused = partial(self._refused_by_server, job, id)
             work = job.run(id, partial(self._store, job.box, refused=refused), again, is_stored)
@@ -242,17 +245,20 @@ class Shard:
         stored = Stored(self._head, box, ids)
         async for _, data in read_all(self._connection, subject, self._worker.site):
             stored.take(data)
-        self._stored, self._takers = stored.ids, stored.takers
+        self._stored, self._takers, self._answers = stored.ids, stored.takers, stored.answers
         self._looked = time.monotonic()
 
     async def _is_stored(self, box: Box, ids: set[str], id: str) -> bool:
-        """Whether another worker has stored the return of a target, which is about to begin."""
+        """Whether the return of a target, which is about to begin, is stored for this shard; that of another one is."""
         async with self._looking:
             if id not in self._stored and time.monotonic() - self._looked > _FRESH:
                 try:
                     await self._read_stored(box, ids)
                 except nats.ServerError as exc:  # the target itself is asked, too
                     log.debug("job %s: %s", self._head.jid, exc)
+        if id not in self._stored and id in self._answers:
+            await self._store(box, self._answers[id])
+            self._stored.add(id)
         return id in self._stored
 
 
@@ -263,7 +269,10 @@ def age(jid: str) -> float:
 
 
 class Stored:
-    """What is stored about a shard, of messages that its workers have proved. Pure: no connection, no clock."""
+    """What is stored about a shard, of messages that its workers have proved. Pure: no connection, no clock.
+
+    A shard of a job that is resumed has targets of earlier shards: their answers are stored for this one, too.
+    """
 
     def __init__(self, shard: Head, box: Box, ids: set[str]) -> None:
         self._shard = shard
@@ -274,19 +283,26 @@ class Stored:
         self.ids: set[str] = set()
         #: the workers that have taken the shard
         self.takers: set[str] = set()
+        #: answers of other shards
+        self.answers: dict[str, Answer] = {}
 
     def take(self, data: bytes) -> None:
         """Take a message of the stream of returns. One without a proof, or of another shard, does not count."""
         try:
             head = messages.decode(data)
-            if (head.jid, head.site, head.n) != (self._shard.jid, self._shard.site, self._shard.n):
+            if (head.jid, head.site) != (self._shard.jid, self._shard.site):
                 return
-            if head.kind == "taken":
+            same = head.n == self._shard.n
+            if head.kind == "taken" and same:
                 self._box.open(head.box, head.purpose)
                 self.takers.add(head.worker)
             elif head.kind == "return":
                 whole = self._parts.joined(head, self._box.open(head.box, head.purpose))
                 if whole is not None:
-                    self.ids |= self._wanted & {messages.unpack_answer(whole).result.id}
+                    answer = messages.unpack_answer(whole)
+                    if answer.result.id in self._wanted and same:
+                        self.ids.add(answer.result.id)
+                    elif answer.result.id in self._wanted and answer.result.exit_code != EXIT_NO_ANSWER:
+                        self.answers[answer.result.id] = answer
         except (MessageError, PushsaltError) as exc:
             log.debug("job %s: a stored message does not count: %s", self._shard.jid, exc)

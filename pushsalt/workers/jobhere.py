@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, Final
 
+from pushsalt.errors import EXIT_NO_ANSWER
 from pushsalt.events import Reporter
 from pushsalt.job import Job
 from pushsalt.model import TargetReturn
@@ -93,6 +94,15 @@ class Progress(Reporter):
             log.warning("%s", text)
 
 
+class _Turn:
+    """The shards that have one target: the first one runs it, the others store its answer."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.shards = 0
+        self.answer: Answer | None = None
+
+
 class JobHere:
     """A job, while this worker has shards of it. ``places`` limits the targets at a time, of all jobs."""
 
@@ -120,6 +130,8 @@ class JobHere:
         #: store functions of running targets, by id
         self._stores: dict[str, Store] = {}
         self._stored: set[str] = set()
+        #: by id; a job that is resumed has its targets in a second shard
+        self._turns: dict[str, _Turn] = {}
 
     @property
     def jid(self) -> str:
@@ -166,6 +178,20 @@ class JobHere:
 
         ``is_stored`` tells just before the begin whether another worker has stored its return: then nothing is done.
         """
+        turn = self._turns.setdefault(id, _Turn())
+        turn.shards += 1
+        try:
+            async with turn.lock:
+                if turn.answer is None:
+                    await self._run(id, store, resumes, is_stored)
+                else:
+                    await store(turn.answer)
+        finally:
+            turn.shards -= 1
+            if not turn.shards:
+                del self._turns[id]
+
+    async def _run(self, id: str, store: Store, resumes: bool, is_stored: IsStored | None) -> None:
         self._stores[id] = store
         try:
             try:
@@ -187,7 +213,8 @@ class JobHere:
 
     async def _keep(self, result: TargetReturn) -> None:
         """Store a return before the target removes its copy; a job that is stopped waits for it, too."""
-        storing = asyncio.ensure_future(self._stores[result.id](self.answer(result)))
+        answer, turn = self.answer(result), self._turns[result.id]
+        storing = asyncio.ensure_future(self._stores[result.id](answer))
         while not storing.done():
             try:
                 await asyncio.shield(storing)
@@ -196,6 +223,8 @@ class JobHere:
                     raise
         storing.result()
         self._stored.add(result.id)
+        if result.exit_code != EXIT_NO_ANSWER:
+            turn.answer = answer
 
     def answer(self, result: TargetReturn) -> Answer:
         """A return with what was learnt about its target."""
