@@ -12,7 +12,6 @@ A shell without job control starts background commands with SIGINT ignored, nohu
 inherit that: tests of Ctrl-C would fail there.
 """
 
-import gc
 import logging
 import os
 import signal
@@ -28,9 +27,6 @@ settings.register_profile("same", deadline=None, derandomize=True)
 settings.register_profile("new", deadline=None, print_blob=True, database=None)
 settings.register_profile("few", settings.get_profile("same"), max_examples=20)
 settings.load_profile("same")
-
-# collected tests and syntax trees stay in use: collecting garbage less often saves a sixth of the time of unit tests
-gc.set_threshold(100_000, 20, 50)
 
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
