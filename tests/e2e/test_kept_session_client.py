@@ -41,8 +41,11 @@ def begin(kept):
 
 
 def state(pid):
-    """The letter of a process's state: T for a stopped one."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    """The letter of a process's state: T for a stopped one; empty for one that has ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return ""
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="reads the state of processes in /proc")
