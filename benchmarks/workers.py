@@ -138,7 +138,7 @@ def handoff(options: argparse.Namespace, work: Path) -> None:
                 words, env=bed.env, cwd=bed.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
             try:
-                shards, first, last = asyncio.run(_stored(server.url, bed.folder / "workers", process))
+                shards, first, last = asyncio.run(shards_stored(server.url, bed.folder / "workers", process))
             finally:
                 process.kill()
                 process.wait()
@@ -158,7 +158,7 @@ async def _prepare(url: str, folder: Path) -> None:
     await made.close()
 
 
-async def _stored(
+async def shards_stored(
     url: str, folder: Path, process: subprocess.Popen[bytes], purge: bool = True
 ) -> tuple[int, float, float]:
     """(shards, time of the first one, time of the last one) when no more come. ``purge``: empty the queue."""

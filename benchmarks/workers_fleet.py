@@ -31,7 +31,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
-from workers import SITE, Bed, _stored  # noqa: E402
+from workers import SITE, Bed, shards_stored  # noqa: E402
 
 from pushsalt.demo import natsserver, sshd  # noqa: E402
 from pushsalt.demo.natsserver import NatsServer  # noqa: E402
@@ -157,7 +157,9 @@ def standins(options: argparse.Namespace, work: Path) -> None:
     with NatsServer(work / "nats", bed.folder / "workers/nats.conf") as server:
         words = ("run", "*", "test.ping", "--out", "json", "--workers", server.url)
         command = Command(bed, work / "out.json", *words, "--concurrency", str(options.standins))
-        shards, first, last = asyncio.run(_stored(server.url, bed.folder / "workers", command.process, purge=False))
+        shards, first, last = asyncio.run(
+            shards_stored(server.url, bed.folder / "workers", command.process, purge=False)
+        )
         began = time.time()
         with bed.workers(server.url, WORKERS, work, [sys.executable, "-c", STAND_IN]):
             ready = time.time()

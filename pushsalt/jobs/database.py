@@ -96,10 +96,12 @@ def open_to_read(path: Path) -> sqlite3.Connection | None:
         return open_database(path)
     with _explained(path):
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?immutable=1", uri=True, check_same_thread=False)
-        version = _version_of(connection, path)
-        if version < VERSION:
+        try:
+            if _version_of(connection, path) < VERSION:
+                raise NotUsableError(f"{path} has tables of an older version, and cannot be written", "check its mode")
+        except BaseException:
             connection.close()
-            raise NotUsableError(f"{path} has tables of an older version, and cannot be written", "check its mode")
+            raise
         return connection
 
 
@@ -155,8 +157,17 @@ def _make_private(path: Path) -> None:
 
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-    for words in ("synchronous = NORMAL", "secure_delete = ON", "auto_vacuum = INCREMENTAL", "trusted_schema = OFF"):
-        connection.execute(f"PRAGMA {words}")
+    try:
+        for words in (
+            "synchronous = NORMAL",
+            "secure_delete = ON",
+            "auto_vacuum = INCREMENTAL",
+            "trusted_schema = OFF",
+        ):
+            connection.execute(f"PRAGMA {words}")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

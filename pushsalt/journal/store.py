@@ -1,7 +1,7 @@
 """The journal of events in SQLite: one row for each event, in the order of their numbers.
 
-Several processes may write and read at the same time. An event survives a kill of any process when
-``put`` has returned; a power loss may drop the last ones (SQLite: WAL, ``synchronous = NORMAL``). The journal is
+Several processes may write and read at the same time. An event survives a kill of any process when ``put``
+has returned; a power loss may drop the last ones (SQLite: WAL, ``synchronous = NORMAL``). The journal is
 limited in size and age: the oldest events are removed as new ones arrive, whether they were read or not.
 
 The journal also stores the cursor of each consumer: the number of the last event that it has processed. A consumer that

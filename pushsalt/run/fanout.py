@@ -67,12 +67,12 @@ async def fan_out(
     resting: dict[asyncio.Task[None], str] = {}
     stop = stopping.requested
     ended = _Ended()
-    stoppers = {ended.told(asyncio.create_task(event.wait())) for event in (stop, stopping.at_once)}
+    stoppers = {ended.watched(asyncio.create_task(event.wait())) for event in (stop, stopping.at_once)}
     steps = 0  # of stopping that were carried out
     try:
         while True:
             while not stop.is_set() and may_begin() and (id := window.next()) is not None:
-                running[ended.told(asyncio.create_task(_guarded(id, run_one), name=f"target {id}"))] = id
+                running[ended.watched(asyncio.create_task(_guarded(id, run_one), name=f"target {id}"))] = id
             if steps < stop.is_set() + stopping.at_once.is_set():
                 steps = stop.is_set() + stopping.at_once.is_set()
                 stopping.cancel(running)  # type: ignore[arg-type]
@@ -80,14 +80,14 @@ async def fan_out(
                     yield [failure(id, asyncio.CancelledError()) for id in window.rest()]
             if not running and not (window.waiting and may_begin()):
                 return
-            done = await ended.some()
+            done = await ended.next()
             for rest in done:
                 if rest in resting:
                     window.free(resting.pop(rest))
             finished = [(task, running.pop(task)) for task in done if task in running]
             for _, id in finished:
                 if wait and window.waiting:
-                    resting[ended.told(asyncio.create_task(asyncio.sleep(wait)))] = id
+                    resting[ended.watched(asyncio.create_task(asyncio.sleep(wait)))] = id
                 else:
                     window.free(id)
             if finished:
@@ -100,14 +100,14 @@ async def fan_out(
 
 
 class _Ended:
-    """The tasks that have ended. ``asyncio.wait`` looks at all that run each time, which 10,000 of them do not bear."""
+    """Collects tasks as they end. ``asyncio.wait`` would add a callback to each running task in each call."""
 
     def __init__(self) -> None:
         self._tasks: list[asyncio.Task[Any]] = []
         self._event = asyncio.Event()
 
-    def told(self, task: asyncio.Task[_T]) -> asyncio.Task[_T]:
-        """The task; its end is told."""
+    def watched(self, task: asyncio.Task[_T]) -> asyncio.Task[_T]:
+        """The task; ``next`` returns it when it has ended."""
         task.add_done_callback(self._add)
         return task
 
@@ -115,8 +115,8 @@ class _Ended:
         self._tasks.append(task)
         self._event.set()
 
-    async def some(self) -> list[asyncio.Task[Any]]:
-        """Wait for the next ones, in the order of their ends."""
+    async def next(self) -> list[asyncio.Task[Any]]:
+        """The tasks that have ended since the last call, first ones first. Waits if there are none."""
         await self._event.wait()
         self._event.clear()
         found, self._tasks = self._tasks, []

@@ -14,7 +14,10 @@ _MISSING: Final = object()
 
 
 def get(run: Run, key: str, default: Any = "", delimiter: str = ":") -> Any:
-    """An option, or a value within it (``file_roots:base``); the value of an ``sdb://`` URI. Secrets are hidden."""
+    """Return an option, or a value inside of it (``file_roots:base``). Secrets are hidden.
+
+    If the value is an ``sdb://`` URI, what it refers to is returned.
+    """
     value = traverse_dict_and_list(dict(run.client.project.config.opts), key, _MISSING, delimiter=delimiter)
     if isinstance(value, str) and value.startswith("sdb://"):
         return cmd(run, "sdb.get", value)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def envs(run: Run, backend: Any = None, sources: bool = False) -> Any:
-    """The saltenvs; with ``sources`` the names of the backends that have any."""
+    """The saltenvs; with ``sources`` the names of the backends of the file server."""
     if sources:
         return _backends(run.client.project.config.opts["fileserver_backend"], backend)
     return sorted(cmd(run, "cp.envs"))

@@ -125,7 +125,7 @@ def list_jobs_filter(
     outputter: Any = None,
     display_progress: bool = False,
 ) -> Any:
-    """The newest ``count`` jobs, in their order; ``JID`` of each is its jid."""
+    """The newest ``count`` jobs, oldest first, each with its jid as ``JID``."""
     every = list_jobs(run, display_progress=display_progress)
     newest = sorted(every)[-int(count) :] if int(count) > 0 else []
     jobs = [{"JID": jid, **every[jid]} for jid in newest]

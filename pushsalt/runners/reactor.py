@@ -26,13 +26,13 @@ def list_(run: Run, saltenv: str = "base", test: Any = None) -> list[dict[str, l
 
 
 def add(run: Run, event: str, reactors: Any, saltenv: str = "base", test: Any = None) -> None:
-    """Fails: only the configuration has reactors."""
-    refuse("reactor.add", "reactors are only in the configuration", _HINT)
+    """Fails: reactors are changed in the configuration only."""
+    refuse("reactor.add", "reactors are changed in the configuration only", _HINT)
 
 
 def delete(run: Run, event: str, saltenv: str = "base", test: Any = None) -> None:
-    """Fails: only the configuration has reactors."""
-    refuse("reactor.delete", "reactors are only in the configuration", _HINT)
+    """Fails: reactors are changed in the configuration only."""
+    refuse("reactor.delete", "reactors are changed in the configuration only", _HINT)
 
 
 def is_leader(run: Run) -> bool:

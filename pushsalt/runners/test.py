@@ -30,7 +30,7 @@ def metasyntactic(run: Run, locality: str = "us") -> list[str] | None:
 
 
 def stdout_print(run: Run) -> str:
-    """The text ``bar``; what a runner prints is not output of the command."""
+    """Return the text ``bar``. In Salt it also prints ``foo``; here stdout has the return only."""
     return "bar"
 
 

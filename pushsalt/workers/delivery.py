@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from pushsalt.errors import EXIT_NO_ANSWER, PushsaltError, TargetError
+from pushsalt.errors import EXIT_OK, PushsaltError, TargetError
 from pushsalt.jobs.jid import began
 from pushsalt.model import TargetReturn
 from pushsalt.workers import connection as nats
@@ -84,11 +84,10 @@ class Shard:
         #: targets whose returns are stored, and the workers that have taken it, if it was delivered before
         self._stored: set[str] = set()
         self._takers: set[str] = set()
-        #: answers of other shards of the job, which was resumed, by id
+        #: good returns of other shards of the job, by id: a job that is resumed has a target in several shards
         self._answers: dict[str, Answer] = {}
         #: manager -> what it manages, of the managed resources among the targets
         self._resources: dict[str, dict[str, Any]] = {}
-        self._is_again = False
         self._looking = asyncio.Lock()
         self._looked = 0.0
 
@@ -137,7 +136,7 @@ class Shard:
             await self._run_now(description, box, ids, again=True)
 
     async def _run_now(self, description: messages.Description, box: Box, ids: list[str], *, again: bool) -> None:
-        worker, self._is_again = self._worker, again
+        worker = self._worker
         todo = [id for id in ids if id not in self._stored]
         lost = len(self._takers - {worker.id})
         if again and not await self._claim(box):
@@ -162,8 +161,7 @@ class Shard:
 
     async def _run_targets(self, job: JobHere, ids: list[str], again: bool) -> None:
         tasks: dict[asyncio.Task[object], str] = {}
-        looks = self._is_again or job.description.resumes
-        is_stored = partial(self._is_stored, job.box, set(ids)) if looks else None
+        is_stored = partial(self._is_stored, job.box, set(ids)) if again else None
         for id in ids:
             refused = partial(self._refused_by_server, job, id)
             work = job.run(id, partial(self._store, job.box, refused=refused), again, is_stored)
@@ -249,7 +247,10 @@ class Shard:
         self._looked = time.monotonic()
 
     async def _is_stored(self, box: Box, ids: set[str], id: str) -> bool:
-        """Whether the return of a target, which is about to begin, is stored for this shard; that of another one is."""
+        """Whether a target, which is about to begin, has a stored return.
+
+        A good return of another shard of the job is stored again for this one, whose return counts.
+        """
         async with self._looking:
             if id not in self._stored and time.monotonic() - self._looked > _FRESH:
                 try:
@@ -271,7 +272,8 @@ def age(jid: str) -> float:
 class Stored:
     """What is stored about a shard, of messages that its workers have proved. Pure: no connection, no clock.
 
-    A shard of a job that is resumed has targets of earlier shards: their answers are stored for this one, too.
+    ``ids`` and ``takers`` are those of the shard itself, ``answers`` the good returns that other shards of the job have
+    for its targets.
     """
 
     def __init__(self, shard: Head, box: Box, ids: set[str]) -> None:
@@ -283,11 +285,11 @@ class Stored:
         self.ids: set[str] = set()
         #: the workers that have taken the shard
         self.takers: set[str] = set()
-        #: answers of other shards
+        #: good returns of other shards, by id
         self.answers: dict[str, Answer] = {}
 
     def take(self, data: bytes) -> None:
-        """Take a message of the stream of returns. One without a proof, or of another shard, does not count."""
+        """Take a message of the stream of returns. One without a proof, or of another job, does not count."""
         try:
             head = messages.decode(data)
             if (head.jid, head.site) != (self._shard.jid, self._shard.site):
@@ -300,9 +302,11 @@ class Stored:
                 whole = self._parts.joined(head, self._box.open(head.box, head.purpose))
                 if whole is not None:
                     answer = messages.unpack_answer(whole)
-                    if answer.result.id in self._wanted and same:
+                    if answer.result.id not in self._wanted:
+                        return
+                    if same:
                         self.ids.add(answer.result.id)
-                    elif answer.result.id in self._wanted and answer.result.exit_code != EXIT_NO_ANSWER:
+                    elif answer.result.exit_code == EXIT_OK:  # a job is resumed where it has no good return
                         self.answers[answer.result.id] = answer
         except (MessageError, PushsaltError) as exc:
             log.debug("job %s: a stored message does not count: %s", self._shard.jid, exc)

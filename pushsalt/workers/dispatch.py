@@ -45,6 +45,8 @@ FULL: Final = 60.0
 _BEGIN: Final = 5.0
 #: Most bytes of shards that are being stored at the same time.
 _STORING: Final = 64
+#: Kinds of jobs whose targets return what has run if they are stopped.
+_RUNS_STATES: Final = frozenset({"apply", "planned"})
 
 
 class Dispatcher:
@@ -382,10 +384,7 @@ class Dispatcher:
         if not isinstance(id, str) or id not in self._returns or self._sites.get(id) != site:
             return
         if what == "phase":
-            if self._job.kind in (
-                "apply",
-                "planned",
-            ):  # its worker answers for it; progress that states run may come later
+            if self._job.kind in _RUNS_STATES:  # the progress of its states may come later
                 self._running.add(id)
             reporter.target_phase(id, str(values[0]))
         elif what == "chunks":

@@ -95,7 +95,7 @@ class Progress(Reporter):
 
 
 class _Turn:
-    """The shards that have one target: the first one runs it, the others store its answer."""
+    """A target that several shards of a job contain: the first shard runs it, the others store the same return."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
@@ -130,7 +130,7 @@ class JobHere:
         #: store functions of running targets, by id
         self._stores: dict[str, Store] = {}
         self._stored: set[str] = set()
-        #: by id; a job that is resumed has its targets in a second shard
+        #: by id
         self._turns: dict[str, _Turn] = {}
 
     @property
@@ -176,7 +176,8 @@ class JobHere:
     async def run(self, id: str, store: Store, resumes: bool, is_stored: IsStored | None = None) -> None:
         """Run the job on a target; ``store`` is awaited with its only return.
 
-        ``is_stored`` tells just before the begin whether another worker has stored its return: then nothing is done.
+        ``is_stored`` tells just before the begin whether another worker has stored its return: then nothing is done. If
+        another shard of the job runs the target here, its return is awaited and stored.
         """
         turn = self._turns.setdefault(id, _Turn())
         turn.shards += 1

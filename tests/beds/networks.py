@@ -1,4 +1,4 @@
-"""A connection that is cut, and networks whose cables are pulled out, between workers and their NATS server."""
+"""Between workers and their NATS server: connections that are closed, and network links that are set down."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def no_networks() -> str:
 class Networks:
     """This thread, and what it starts, in a network namespace of its own; another one for the NATS server.
 
-    Two cables connect them, and the server has an address at each. Loopback works as ever.
+    Two virtual links connect them, and the server has an address at each. Loopback is up in both.
     """
 
     ADDRESSES = ("10.77.1.1", "10.77.2.1")
@@ -92,9 +92,9 @@ class Networks:
         """The beginning of a command line in the server's namespace."""
         return ["nsenter", "-t", str(self._holder.pid), "-n"]
 
-    def plug(self, cable: int, is_in: bool) -> None:
-        """Put a cable in, or pull it out at the server: packets of both sides are lost, and nobody is told."""
-        _run(*self.enter(), "ip", "link", "set", f"s{cable}", "up" if is_in else "down")
+    def set_link(self, number: int, *, up: bool) -> None:
+        """Set a link up or down at the server. While it is down, packets of both sides are lost without an error."""
+        _run(*self.enter(), "ip", "link", "set", f"s{number}", "up" if up else "down")
 
     def __enter__(self) -> Networks:
         self._before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
@@ -107,13 +107,13 @@ class Networks:
             self._holder.stdout.close()
             _run("ip", "link", "set", "lo", "up")
             _run(*self.enter(), "ip", "link", "set", "lo", "up")
-            for cable, address in enumerate(self.ADDRESSES, 1):
-                peer = ["type", "veth", "peer", "name", f"s{cable}", "netns", str(self._holder.pid)]
-                _run("ip", "link", "add", f"c{cable}", *peer)
-                _run("ip", "addr", "add", f"{address.rpartition('.')[0]}.2/24", "dev", f"c{cable}")
-                _run("ip", "link", "set", f"c{cable}", "up")
-                _run(*self.enter(), "ip", "addr", "add", f"{address}/24", "dev", f"s{cable}")
-                self.plug(cable, True)
+            for number, address in enumerate(self.ADDRESSES, 1):
+                peer = ["type", "veth", "peer", "name", f"s{number}", "netns", str(self._holder.pid)]
+                _run("ip", "link", "add", f"c{number}", *peer)
+                _run("ip", "addr", "add", f"{address.rpartition('.')[0]}.2/24", "dev", f"c{number}")
+                _run("ip", "link", "set", f"c{number}", "up")
+                _run(*self.enter(), "ip", "addr", "add", f"{address}/24", "dev", f"s{number}")
+                self.set_link(number, up=True)
         except BaseException:
             self.__exit__()
             raise

@@ -38,10 +38,14 @@ class Authority:
         builder = builder.serial_number(x509.random_serial_number()).not_valid_before(now - datetime.timedelta(days=90))
         return builder.not_valid_after(now + datetime.timedelta(days=days))
 
-    def server(self, name: str, *, days: int = 30, address: str = "127.0.0.1") -> tuple[Path, Path]:
-        """Certificate and key of a server at an address; ``days`` from now to its end, negative for an expired one."""
+    def server(self, name: str, *addresses: str, days: int = 30) -> tuple[Path, Path]:
+        """Certificate and key of a server at these addresses, or 127.0.0.1.
+
+        ``days``: from now to its end, negative for an expired one.
+        """
         key = ec.generate_private_key(ec.SECP256R1())
-        names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))])
+        given = [x509.IPAddress(ipaddress.ip_address(address)) for address in addresses or ("127.0.0.1",)]
+        names = x509.SubjectAlternativeName(given)
         made = self._built(_name(name), key, days).add_extension(names, False).sign(self._key, hashes.SHA256())
         certificate, private = self._folder / f"{name}.pem", self._folder / f"{name}-key.pem"
         certificate.write_bytes(made.public_bytes(serialization.Encoding.PEM))

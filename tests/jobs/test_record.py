@@ -152,10 +152,21 @@ def test_another_writer_is_waited_for_only_a_while(tmp_path, monkeypatch):
     monkeypatch.setattr(database, "PATIENCE", 0.05)
     other = sqlite3.connect(path_of(tmp_path), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
+    opened, connect = [], sqlite3.connect
+
+    def noted(*args, **more):
+        opened.append(connect(*args, **more))
+        return opened[-1]
+
+    monkeypatch.setattr(database.sqlite3, "connect", noted)
     [said] = keep(tmp_path, start(), TargetReturn("a", 1), end=ended())
     other.execute("ROLLBACK")
     other.close()
     assert "not kept" in said and "locked" in said
+    assert opened
+    for connection in opened:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            connection.execute("SELECT 1")
 
 
 @pytest.mark.parametrize("value", [True, "x" * 5000, {str(number): number for number in range(200)}])

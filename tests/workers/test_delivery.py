@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from pushsalt.jobs.jid import new_jid
+from pushsalt.model import TargetReturn
 from pushsalt.workers import connection, jobhere, messages, names
 from pushsalt.workers.connection import Pull
-from pushsalt.workers.delivery import GivenBackError, Shard
+from pushsalt.workers.delivery import GivenBackError, Shard, Stored
 from pushsalt.workers.jobhere import JobHere
 from pushsalt.workers.messages import Answer, Description, Head
 from pushsalt.workers.parties import Box
@@ -174,6 +175,18 @@ def test_a_resumed_shard_does_not_join_a_job_that_was_stopped(tmp_path, monkeypa
     asyncio.run(test())
 
 
+@pytest.mark.parametrize("code, found", [(0, {"t"}), (2, set()), (3, set())])
+def test_a_good_return_of_another_shard_counts_for_a_resumed_one(code, found):
+    """A failed one does not: the job was resumed to run there again."""
+    jid, box = new_jid(), Box(KEY)
+    stored = Stored(Head("shard", jid, "a", 2), box, {"t"})
+    answer = Answer(TargetReturn("t", True, "value", exit_code=code))
+    head = Head("return", jid, "a", 1, "w1", text=messages.short("t"))
+    for part in messages.split(head, messages.pack_answer(answer), box):
+        stored.take(messages.encode(part))
+    assert (set(stored.answers), stored.ids) == (found, set())
+
+
 def test_a_target_does_not_begin_if_its_return_is_stored_meanwhile(monkeypatch):
     began: list[str] = []
     kept: list[Answer] = []
@@ -194,3 +207,31 @@ def test_a_target_does_not_begin_if_its_return_is_stored_meanwhile(monkeypatch):
 
     asyncio.run(test())
     assert not began and not kept
+
+
+@pytest.mark.parametrize("code, times", [(0, 1), (2, 1), (3, 2)])
+def test_two_shards_with_the_same_target_run_it_once(monkeypatch, code, times):
+    """The second shard stores the return of the first one, unless the target did not answer."""
+    job, began = job_here(new_jid()), []
+    kept: dict[str, list[TargetReturn]] = {"first": [], "second": []}
+
+    async def run(runner: object, id: str) -> TargetReturn:
+        began.append(id)
+        await asyncio.sleep(0.05)
+        return TargetReturn(id, True, "value", exit_code=code)
+
+    async def shard(name: str) -> None:
+        async def store(answer: Answer) -> None:
+            kept[name].append(answer.result)
+
+        await job.run("t", store, name == "second")
+
+    async def test() -> None:
+        await asyncio.gather(shard("first"), shard("second"))
+
+    monkeypatch.setattr(jobhere, "run", run)
+    monkeypatch.setattr(JobHere, "_runner", lambda *_: None)
+    monkeypatch.setattr(JobHere, "answer", lambda self, result: Answer(result))
+    asyncio.run(test())
+    assert began == ["t"] * times
+    assert [[each.exit_code for each in found] for found in kept.values()] == [[code], [code]]

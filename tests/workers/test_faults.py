@@ -71,6 +71,19 @@ def test_a_job_without_workers_is_resumed_when_there_are_some(run):
         run.all_once(run.json("jobs", "resume", jid))
 
 
+def test_a_failed_target_runs_again_when_the_job_is_resumed(run):
+    good = run.project.write("good", "")
+    good.unlink()
+    run.project.write("salt/alone.sls", f"one:\n  cmd.run:\n    - name: echo one >> $HOME/count; test -e {good}\n")
+    with run.worker():
+        process, jid = run.start()
+        assert finish(process).code == 2
+        good.touch()
+        done = run.json("jobs", "resume", jid)
+        assert done.code == 0, (done.out, done.err)
+        assert all(run.counted(id) == ["one", "one"] for id in IDS)
+
+
 def test_the_first_signal_lets_running_states_end(run):
     with run.worker():
         process, _ = run.start()

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import datetime
 import shutil
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
-from ipaddress import ip_address
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +21,7 @@ from tests.beds.faults import IDS, PATIENCE, FaultBed, finish, partition_seconds
 from tests.beds.nats import NatsServer, prepare, program
 from tests.beds.networks import Networks, Relay, no_networks
 from tests.beds.project import Project
+from tests.beds.tlscerts import Authority
 
 pytestmark = [pytest.mark.slow, pytest.mark.sshd]
 
@@ -86,8 +85,8 @@ class KeyedServer(NatsServer):
         super().__init__(folder)
         self._networks = networks
 
-    def at(self, cable: int) -> str:
-        return f"tls://{self._networks.ADDRESSES[cable]}:{self.port}"
+    def at(self, link: int) -> str:
+        return f"tls://{self._networks.ADDRESSES[link]}:{self.port}"
 
     def __enter__(self) -> KeyedServer:
         return self
@@ -98,11 +97,12 @@ class KeyedServer(NatsServer):
         assert done.code == 0, done.err
         workers, site = project.folder / "workers", project.folder / "worker-default"
         self.folder.mkdir(parents=True, exist_ok=True)
-        certificate(self.folder, self._networks.ADDRESSES)
+        authority = Authority(self.folder)
+        certificate, key = authority.server("nats", *self._networks.ADDRESSES)
         for folder in (workers, site):
-            shutil.copy(self.folder / "cert.pem", folder / "ca.pem")
+            shutil.copy(authority.ca, folder / "ca.pem")
         shutil.copy(ssh_key, site / "ssh")
-        tls = f'tls {{ cert_file: "{self.folder}/cert.pem", key_file: "{self.folder}/key.pem" }}\n'
+        tls = f'tls {{ cert_file: "{certificate}", key_file: "{key}" }}\n'
         config = (workers / "nats.conf").read_text().replace("127.0.0.1:4222", f"0.0.0.0:{self.port}")
         (self.folder / "nats.conf").write_text(tls + config)
         found = program()
@@ -120,35 +120,6 @@ class KeyedServer(NatsServer):
         return False
 
 
-def certificate(folder: Path, addresses: Sequence[str]) -> None:
-    """cert.pem, which is its own authority, and key.pem."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "nats")])
-    now = datetime.datetime.now(datetime.timezone.utc)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address(each)) for each in addresses]), False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    (folder / "cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    (folder / "key.pem").touch(mode=0o600)
-    (folder / "key.pem").write_bytes(private)
-
-
 def test_a_worker_whose_packets_are_lost_is_replaced_and_may_come_back(apart: FaultBed, networks: Networks):
     server = apart.server
     assert isinstance(server, KeyedServer)
@@ -157,13 +128,13 @@ def test_a_worker_whose_packets_are_lost_is_replaced_and_may_come_back(apart: Fa
         second.process.send_signal(signal.SIGSTOP)  # the first one takes all
         process, _ = apart.start()
         apart.until_all_wait()
-        networks.plug(2, False)
+        networks.set_link(2, up=False)
         lost = time.monotonic()
         second.process.send_signal(signal.SIGCONT)
         time.sleep(partition_seconds() / 2)
         apart.go()
         time.sleep(max(0.0, lost + partition_seconds() - time.monotonic()))
-        networks.plug(2, True)
+        networks.set_link(2, up=True)
         apart.all_once(finish(process))
         assert second.stop() == 0
         assert apart.json("run", "*", "test.ping").data == dict.fromkeys(IDS, True)

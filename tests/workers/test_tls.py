@@ -95,7 +95,7 @@ def test_an_expired_certificate_is_said_to_be_one(bed):
 
 
 def test_a_certificate_for_another_address_is_refused(bed):
-    with bed.server(bed.authority.server("nats", address="192.0.2.1")) as url:
+    with bed.server(bed.authority.server("nats", "192.0.2.1")) as url:
         assert "its certificate is for another name" in bed.fails(url)
 
 
