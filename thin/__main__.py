@@ -30,7 +30,8 @@ def main(state, store):
     target (``lock-`` and letters or digits); deadline (seconds or None); clean (bool); several, if other sessions may
     follow (see thin.sessions), "kept" if they are those of other commands, with idle, the seconds to wait for one; job,
     the JID of a run that may outlive its channel, with reconnect, the seconds for which the controller would try to
-    reconnect, and resume, the number of the next frame, if the run began in an earlier session (see thin.surviving);
+    reconnect, resume, the number of the next frame, if the run began in an earlier session (see thin.surviving), and
+    once, the name of the hand-out, if other processes may have the same job (see thin.handouts);
     path, home, dir_fd and pending from the first stage.
     """
     try:
@@ -62,12 +63,14 @@ def _session(channel, state, store, ahead=None):
 
 def _served(channel, state, store, ahead):
     if state.get("resume") is not None:
-        from thin import surviving
+        from thin import takeover
 
-        return surviving.resume(channel, state), False
+        return takeover.resume(channel, state), False
     lock_fd = _lock(state, channel) if state["lock"] is not None else None
     if (ahead is None or state["several"] == "kept") and state["dir_fd"] >= 0 and not state["clean"]:
         _say_kept(channel, state)
+    if state.get("once") and state["dir_fd"] >= 0:
+        _end_if_done(channel, state)
     if state["clean"]:
         channel.say(b"N", [("kind", "cleaned")] + [("removed", name) for name in store.clean()])
         _until_heard(channel)
@@ -132,6 +135,16 @@ def _say_kept(channel, state):
         os._exit(0)
     if waiting:
         channel.say(b"N", [("kind", "kept")] + [("jid", jid) for jid in waiting])
+
+
+def _end_if_done(channel, state):
+    """End with an error if another process has run this hand-out of the job. The caller has the lock."""
+    from thin import handouts
+
+    if handouts.is_done(state):
+        channel.say(b"E", [("kind", "done"), ("message", "it has run, and its return was stored")])
+        _until_heard(channel)
+        os._exit(0)
 
 
 def _claim():

@@ -16,7 +16,15 @@ import sys
 from thin import boot
 
 #: The keys that a frame of parameters may have, and the function that converts each value.
-PARAMETERS = {"lock": str, "wait": float, "deadline": float, "lock_name": str, "job": str, "reconnect": float}
+PARAMETERS = {
+    "lock": str,
+    "wait": float,
+    "deadline": float,
+    "lock_name": str,
+    "job": str,
+    "reconnect": float,
+    "once": str,
+}
 LIMIT = 64 * 1024
 #: Before the number of a pack of the runtime, and before the name of a module that was executed without an import:
 #: both are reported like the name of an imported module.

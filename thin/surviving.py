@@ -12,6 +12,7 @@ another session requests this job           takes over its channel, and sends fr
                                             on; to another process of the controller from the first frame on,
                                             and the worker's questions are no longer answered
 frame b"X"                                  stops the worker and stores nothing: the controller dropped the run
+frame b"T" (the return is stored)           when the job's folder is removed, notes that this has run (thin.handouts)
 frame b"L" (the controller will leave)      reports the number of received bytes at once; after the end of the
                                             channel the worker's questions are no longer answered
 the run ends, with a channel                waits for ``bye`` as usual; the job's folder is removed
@@ -31,19 +32,18 @@ from ``got`` on again; see pushsalt.session.survival.
 import _signal as signal
 import _socket
 import os
-import select
 import struct
-from time import monotonic, sleep
+from time import monotonic
 
-from thin import front, kept, relay
+from thin import front, handouts, kept, relay
 
 #: Seconds to wait for a lost controller in addition to the time for which it tries to reconnect: it may notice the loss
 #: later.
 MARGIN = 30
 #: Seconds that a run without a time limit may take after its connection was lost.
 MOST = 24 * 3600
-#: Seconds for the current state to end after SIGTERM, and for the other side to confirm that it has read the end.
-TERM_GRACE, HEARD = 20.0, 5.0
+#: Seconds for the current state to end after SIGTERM.
+TERM_GRACE = 20.0
 #: Seconds in which no frames of the worker are read after some were, so that those of quick states are sent together;
 #: and the number of reads without such a pause after one in which not more than one frame has come.
 PAUSE, WITHOUT = 0.004, 16
@@ -74,6 +74,8 @@ class Surviving(relay.Relay):
         self.paused_until, self.has_paused, self.without_pause, self.frames = None, False, 0, 0
         self.got = self.reported = 0
         self.head, self.skip = bytearray(), 0  # of the frame that is being received from the controller
+        self.head_kind = b""
+        self.stored = None  # the note that was received with a frame b"T"
         self._count(state["pending"])
 
     def run(self):
@@ -100,6 +102,8 @@ class Surviving(relay.Relay):
         while at < len(data):
             if self.skip:
                 step = min(self.skip, len(data) - at)
+                if self.head_kind == b"T":
+                    self.stored += data[at : at + step]
                 self.skip -= step
                 at += step
                 continue
@@ -108,8 +112,10 @@ class Surviving(relay.Relay):
             at += step
             if len(self.head) == _HEAD:
                 kind, self.skip = bytes(self.head[:1]), int.from_bytes(self.head[1:], "big")
-                self.head = bytearray()
-                if kind == b"X":
+                self.head, self.head_kind = bytearray(), kind
+                if kind == b"T":
+                    self.stored = bytearray()
+                elif kind == b"X":
                     self.dropped = True
                     self._stop(None, None)
                 elif kind == b"L":
@@ -183,7 +189,7 @@ class Surviving(relay.Relay):
             except (OSError, ValueError) as exc:
                 self.spool = None
                 where = "%s/%s" % (self.state["path"], kept.JOBS)
-                text = "this run would not survive the loss of its connection: %s: %s" % (where, _words(exc))
+                text = "this run would not survive the loss of its connection: %s: %s" % (where, words(exc))
                 self._up(self.channel.frame(b"N", [("kind", "warning"), ("message", text)]))
 
     # --- loss and take-over of the channel
@@ -355,38 +361,29 @@ class Surviving(relay.Relay):
         status = super(Surviving, self)._end()
         last = self._last()
         if self.dropped or (last is None and not self.lost and not self.hanging):
-            self.spool.remove()
+            self._remove()
             return status
         # a worker that hangs ended without ``bye``: nobody has said yet that the return is stored elsewhere
         self.spool.finish(self.channel.frame(b"E", last)[len(self.channel.nonce) :] if last is not None else None)
-        if not self.lost and _dropped(self.channel.down):
-            self.spool.remove()
+        if not self.lost and self._is_heard():
+            self._remove()
         return status
 
+    def _is_heard(self):
+        heard, stored = handouts.heard(self.channel.down)
+        self.stored = self.stored or stored
+        return heard
 
-def _dropped(down):
-    """Whether the other side confirms in time that it has the end, or drops the run: both is a frame b"X"."""
-    poll = select.poll()
-    poll.register(down, select.POLLIN)
-    end, tail = monotonic() + HEARD, b""
-    while monotonic() < end and poll.poll(int((end - monotonic()) * 1000) + 1):
-        try:
-            data = os.read(down, 65536)
-        except OSError:
-            return False
-        if not data:
-            return False
-        tail = (tail + data)[-_HEAD:]
-        if tail == b"X" + bytes(4):
-            return True
-    return False
+    def _remove(self):
+        """Remove the data of the run. The note comes first: there is no moment without any of them."""
+        if self.stored:
+            handouts.note(self.state, self.stored)
+        self.spool.remove()
 
 
-def _words(exc):
+def words(exc):
+    """The text of an exception."""
     return getattr(exc, "strerror", None) or str(exc)
-
-
-# --- a session hands its channel over to the supervisor of the run
 
 
 def _listen(folder):
@@ -423,71 +420,3 @@ def _accept(listener):
         return None
     finally:
         sock.close()
-
-
-def _hand_over(folder, state, channel):
-    """Send the channel to the supervisor of the run. Returns the pipe on which that reports its end, or None."""
-    sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    read, write = os.pipe()
-    try:
-        sock.settimeout(10)
-        os.fchdir(folder)
-        sock.connect(kept.SOCKET)
-        fds = struct.pack("3i", channel.up, channel.down, write)
-        rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fds)]
-        number = COLLECT if state["resume"] < 0 else state["resume"]
-        sock.sendmsg([channel.nonce + number.to_bytes(8, "big")], rights)
-        if sock.recv(1) == b"+":
-            return read
-    except OSError:
-        pass
-    finally:
-        os.close(write)
-        sock.close()
-    os.close(read)
-    return None
-
-
-def resume(channel, state):
-    """A session that requests a run that has begun: hand over the channel, or send the stored frames of the run.
-
-    Returns the exit status.
-    """
-    name = kept.name(state)
-    try:
-        folder = kept.folder(state["dir_fd"], name)
-    except (OSError, ValueError) as exc:
-        state_word = "unknown" if isinstance(exc, FileNotFoundError) else "refused"
-        channel.say(b"R", [("state", state_word), ("got", 0), ("message", _words(exc))])
-        _dropped(channel.down)
-        return 0
-    for _ in range(5):
-        read = _hand_over(folder, state, channel)
-        if read is not None:
-            os.close(channel.up)
-            os.close(channel.down)
-            os._exit(front.wait(read)[0])
-        if kept.has_ended(folder):
-            break
-        sleep(0.2)  # it may be about to end
-    at = _replay(channel, folder, max(0, state["resume"]))
-    if not kept.has_ended(folder):
-        text = "the run was killed there, or the machine went down; what its last state did is unknown"
-        channel.say(b"R", [("state", "gone"), ("got", 0), ("at", at)])
-        channel.say(b"E", [("kind", "connection_lost"), ("message", text)])
-    if _dropped(channel.down):
-        kept.remove(state["dir_fd"], name)
-    return 0
-
-
-def _replay(channel, folder, number):
-    """Send the stored frames from this number on. Returns the number of the next frame."""
-    from thin import boot
-
-    channel.say(b"R", [("state", "ended"), ("got", 0), ("at", number)])
-    for at, frame in kept.read(folder, number):
-        if at != number:
-            channel.say(b"R", [("state", "ended"), ("got", 0), ("at", at)])
-        boot.send(channel.nonce + frame, channel.up)
-        number = at + 1
-    return number

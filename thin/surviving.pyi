@@ -8,11 +8,10 @@ MOST: int
 REPORT: int
 COLLECT: int
 TERM_GRACE: float
-HEARD: float
 PAUSE: float
 WITHOUT: int
 
 class Surviving(relay.Relay):
     def __init__(self, channel: Any, sock: socket, err: int, pid: int, state: dict[str, Any]) -> None: ...
 
-def resume(channel: Any, state: dict[str, Any]) -> Any: ...
+def words(exc: BaseException) -> str: ...

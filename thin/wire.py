@@ -9,6 +9,8 @@ Down (controller -> target), after the first stage has started Python::
     b"B"  32 bytes SHA-256, then a piece of this blob; pieces are in order, an empty one ends the blob
     b"X"  to the supervisor of a run that may outlive its channel (thin.surviving), empty: stop the run, store nothing
     b"L"  to the same, empty: the controller will leave, and will not answer questions then
+    b"T"  to the same, 16 bytes, padded with spaces: the return is stored; note that this hand-out of the job has run
+          (thin.handouts)
     b"P"  after b"D", if a channel has several sessions (thin.sessions): begins the next one. "key=value" lines with
           those of lock, wait, deadline and lock_name that it has
     b"K"  before b"P": a msgpack map with ``name`` and ``value``, which is kept for the next session and all later ones
@@ -30,7 +32,8 @@ and from the first stage and the supervisor, which do not use msgpack, as "key=v
     b"R"  about a run that may outlive its channel: state (running, ended, gone, unknown, refused), got (number of
           received bytes), at (number of the next frame, if some are left out), message; see thin.surviving
     b"E"  the session has ended: kind (locked, timeout, worker_died, disk_full, protocol_error, bootstrap_failed,
-          connection_lost: the run lost its controller; finished: this job has run), message, stderr
+          connection_lost: the run lost its controller; finished: this job has run; done: it has, and its return
+          was stored by the process that ran it), message, stderr
 
 The nonce is new for each connection; the first stage receives it. Bytes before a nonce (banners, MOTD, output of login
 scripts) are skipped, up to NOISE_LIMIT bytes. Frames are limited to FRAME_LIMIT; those that go up to UP_LIMIT, and to

@@ -108,3 +108,9 @@ def _origin(environ: Mapping[str, str]) -> dict[str, Any]:
     if account is not None:
         origin["eauth"] = account.eauth
     return origin
+
+
+def lock_holder(jid: str) -> str:
+    """Text that names the holder of a target's lock, for others that want it."""
+    since = time.strftime("%Y-%m-%d %H:%M:%S %Z")
+    return f"{user_name()}@{socket.gethostname()}, since {since}, pid {os.getpid()}, job {jid}"

@@ -72,6 +72,8 @@ class Runner:
         self.on_event: Callable[[str, str, Any, bool], None] | None = None
         #: records a return before the target removes it
         self.keep: Callable[[TargetReturn], Awaitable[None]] = _keep_nothing
+        #: id -> name of the hand-out, if other processes may have the same job; see thin/handouts.py
+        self.handouts: dict[str, str] = {}
         self.on_value = on_value
         self.target_options = TargetOptions(project.config)
         self._kept = kept

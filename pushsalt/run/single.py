@@ -46,6 +46,7 @@ async def run_on(runner: Runner, target: Target, id: str) -> TargetReturn:
         with contextlib.suppress(asyncio.CancelledError):
             if work.is_kept or runner.on_value is not None:
                 await runner.keep(result)
+                work.stored(result)
             await runner.tell_value(result)
     finally:
         with contextlib.suppress(asyncio.CancelledError):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import os
-import socket
 import time
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,17 +12,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt import transport
-from pushsalt.errors import TargetError
+from pushsalt.errors import EXIT_OK, TargetError
 from pushsalt.job import Job, JobOptions
 from pushsalt.minion import mine
 from pushsalt.model import Target
 from pushsalt.run.discovery import Discovery
-from pushsalt.run.jobstart import user_name
+from pushsalt.run.jobstart import lock_holder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
 
     from pushsalt.minion.minion import Minion
+    from pushsalt.model import TargetReturn
     from pushsalt.planning.forecast import Forecast
     from pushsalt.run.answers import Answers
     from pushsalt.run.rendered import Called, Planned, RenderedTarget
@@ -147,6 +146,7 @@ class Work:
             job=self.runner.jid if survives and self.target.place == self.target.key else "",
             reconnect=float(project.config.opts["reconnect"]),
             jid=self.runner.jid,
+            once=self.runner.handouts.get(self.name, ""),
         )
 
     @property
@@ -158,6 +158,12 @@ class Work:
     def is_kept(self) -> bool:
         """Whether the target stores the run's data until the session ends."""
         return self._collector is not None or (self.session is not None and self.session.survives)
+
+    def stored(self, result: TargetReturn) -> None:
+        """Handle that the return is stored: at the end of the session, the target notes that the job has run."""
+        once, session = self.runner.handouts.get(self.name), self._collector or self.session
+        if once and session is not None and session.survives:
+            session.stored(once, result.exit_code == EXIT_OK)
 
     async def connect(self) -> transport.Connection:
         """The connection, which is opened on the first call. Raises TargetError."""
@@ -297,7 +303,7 @@ class Work:
         own = hashlib.sha256(self.target.key.encode()).hexdigest()[:16]
         shared = self.target.transport == "local" or (self.target.resource and not self.target.enter)
         name = f"lock-{own}" if shared else ""
-        return LockRequest(_holder(self.runner.jid), self.options.wait_lock, name)
+        return LockRequest(lock_holder(self.runner.jid), self.options.wait_lock, name)
 
     async def _resource(self) -> dict[str, Any]:
         """The fields about the resource that the session serves."""
@@ -492,9 +498,3 @@ def _options(job: Job) -> JobOptions:
         if job.kwargs.get("test") is True:
             options["test"] = True
     return replace(job.options, **options) if options else job.options
-
-
-def _holder(jid: str) -> str:
-    """Text that names the holder of a target's lock, for others that want it."""
-    since = time.strftime("%Y-%m-%d %H:%M:%S %Z")
-    return f"{user_name()}@{socket.gethostname()}, since {since}, pid {os.getpid()}, job {jid}"

@@ -290,11 +290,18 @@ class FinishedError(TargetError):
     """The target has run this job before, and stores its return."""
 
 
+class DoneError(TargetError):
+    """Another process has run this hand-out of the job on the target, and has stored its return."""
+
+
 def from_frame(target: Target, fields: dict[str, str]) -> TargetError:
     """The error in an E frame. The target wrote its fields: only known kinds are accepted."""
     kind = fields.get("kind", "")
     if kind == "finished":
         return FinishedError("locked", f"{target.id}: this job has run there, and its return is kept", "collect it")
+    if kind == "done":
+        message = f"{target.id}: another worker has run this job there, and its return is not in the NATS server"
+        return DoneError("worker_lost", message, "look at the target, then run the job again")
     said = printable(fields.get("message", "")) or "no reason was given"
     if kind not in _HINTS:
         kind = "bootstrap_failed"

@@ -19,7 +19,7 @@ from pushsalt.session.channel import Channel, Channels, Message, Traffic, framed
 from pushsalt.session.pending import Pending
 from pushsalt.session.questions import Questions, Serve
 from pushsalt.session.start import Start
-from pushsalt.session.survival import STOP, Ours, Reconnect, Survival
+from pushsalt.session.survival import STOP, Ours, Reconnect, Survival, done_note
 from pushsalt.transport import Connection
 
 log = logging.getLogger(__name__)
@@ -68,6 +68,7 @@ class Session:
         self._wrote_after_bye = False
         self._left = False  # the channel was given away before the session's end
         self._leaving = False
+        self._note = b""
 
     @property
     def round_trips(self) -> int:
@@ -176,6 +177,10 @@ class Session:
         """Whether the target stores the returns of a run until ``close``."""
         return bool(self._survival.state)
 
+    def stored(self, once: str, good: bool) -> None:
+        """Tell the target at ``close`` that the return is stored, so that no other process runs this hand-out."""
+        self._note = done_note(once, good)
+
     def stop(self) -> None:
         """End a run after its running state; the other states are returned as not run."""
         if self._pending and not self._bye_sent:
@@ -196,7 +201,7 @@ class Session:
             if not self._left:
                 if not self._bye_sent:
                     self._bye_sent = True
-                    self._channel.stream.write(framed({"k": "bye"}))
+                    self._channel.stream.write(self._note + framed({"k": "bye"}))
                 await asyncio.wait({self._reader}, timeout=CLOSE_TIMEOUT)
         await self._let_go()
 
@@ -206,7 +211,7 @@ class Session:
         if self._channels is None or self._bye_sent or self._questions or log.isEnabledFor(logging.DEBUG):
             return False
         return self._channel.is_empty and self._channels.leave(
-            self._channel, framed({"k": "bye"}), STOP if self._survival.state else b""
+            self._channel, self._note + framed({"k": "bye"}), self._note + STOP if self._survival.state else b""
         )
 
     # --- opening
@@ -239,15 +244,9 @@ class Session:
             self._questions.send_custom(custom)
         await self._ready
         self._bound_by.pop(0).cancel()
-        log.debug(
-            "%s: Python %s (%s) as uid %s, the runtime in %s%s",
-            self.target.id,
-            self.info.get("python"),
-            self.info.get("exe"),
-            self.info.get("uid"),
-            self.info.get("dir") or "memory",
-            "" if self.info.get("warm") else ", started now",
-        )
+        python = [self.info.get(key) for key in ("python", "exe", "uid")]
+        where = (self.info.get("dir") or "memory") + ("" if self.info.get("warm") else ", started now")
+        log.debug("%s: Python %s (%s) as uid %s, the runtime in %s", self.target.id, *python, where)
 
     async def _start_channel(
         self, connection: Connection, runtime: Runtime, parameters: dict[str, object], resource: dict[str, Any] | None
@@ -482,7 +481,7 @@ class Session:
             self._channels.keep(self._channel)
             return
         if self._survival.state and not self._leaving:
-            stream.write(STOP)  # else the run would continue without a channel
+            stream.write(self._note + STOP)  # else the run would continue without a channel
         stream.close()
         try:
             await asyncio.wait_for(stream.wait_closed(), CLOSE_TIMEOUT)

@@ -35,7 +35,8 @@ class Start:
     ``clean``: no worker is started; pushsalt's files are removed from the target (``Session.removed``).
     ``custom``: the archive of users' own modules, see thin/custom.py. ``salt``: Salt's own modules may be asked for,
     see thin/saltown.py. ``resource``: the resource that the session serves, see thin/resourcetypes.py. ``jid``: the
-    job's id.
+    job's id. ``job``: the same for a run that may outlive its connection; ``once``: the name of the hand-out, if other
+    processes may have the same job, see thin/handouts.py.
     """
 
     opts: Mapping[str, Any] = field(default_factory=dict)
@@ -50,6 +51,7 @@ class Start:
     resource: Mapping[str, Any] | None = None
     job: str = ""
     reconnect: float = 0.0
+    once: str = ""
     jid: str = ""
 
     def parameters(self) -> dict[str, object]:
@@ -65,6 +67,8 @@ class Start:
             parameters["lock_name"] = lock.name
         if self.job:
             parameters.update(job=self.job, reconnect=self.reconnect)
+            if self.once:
+                parameters["once"] = self.once
         return parameters
 
     def resuming(self, frame: int) -> dict[str, object]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pushsalt.errors import TargetError
 from pushsalt.session.channel import Channel
 from pushsalt.session.handshake import printable
-from thin import wire
+from thin import handouts, wire
 
 if TYPE_CHECKING:
     from pushsalt.bundle.runtime import Runtime
@@ -52,6 +52,14 @@ PASSING: Final = frozenset(
 HEARING: Final = 0.02
 STOP: Final[bytes] = wire.frame(b"X", b"")
 LEAVE: Final[bytes] = wire.frame(b"L", b"")
+
+
+def done_note(once: str, good: bool) -> bytes:
+    """The frame which says that the return of a hand-out is stored; see thin/handouts.py."""
+    text = f"{once} good" if good else once
+    return wire.frame(b"T", text.encode("ascii").ljust(handouts.SIZE))
+
+
 #: Limit for the bytes that the target has not acknowledged.
 _UNREPORTED: Final = 64 * 1024 * 1024
 

@@ -161,10 +161,11 @@ class Shard:
 
     async def _run_targets(self, job: JobHere, ids: list[str], again: bool) -> None:
         tasks: dict[asyncio.Task[object], str] = {}
-        is_stored = partial(self._is_stored, job.box, set(ids)) if again else None
+        is_stored = partial(self._is_stored, job.box, set(ids))
         for id in ids:
             refused = partial(self._refused_by_server, job, id)
-            work = job.run(id, partial(self._store, job.box, refused=refused), again, is_stored)
+            store = partial(self._store, job.box, refused=refused)
+            work = job.run(id, self._head.n, store, again, is_stored)
             task: asyncio.Task[object] = asyncio.create_task(work, name=f"target {id}")
             tasks[task] = job.tasks[task] = id
         try:
@@ -246,17 +247,21 @@ class Shard:
         self._stored, self._takers, self._answers = stored.ids, stored.takers, stored.answers
         self._looked = time.monotonic()
 
-    async def _is_stored(self, box: Box, ids: set[str], id: str) -> bool:
-        """Whether a target, which is about to begin, has a stored return.
+    async def _is_stored(self, box: Box, ids: set[str], id: str, certain: bool) -> bool:
+        """Whether a target has a stored return; ``certain``: wait until the server tells.
 
         A good return of another shard of the job is stored again for this one, whose return counts.
         """
         async with self._looking:
-            if id not in self._stored and time.monotonic() - self._looked > _FRESH:
+            while id not in self._stored and (certain or time.monotonic() - self._looked > _FRESH):
                 try:
                     await self._read_stored(box, ids)
-                except nats.ServerError as exc:  # the target itself is asked, too
+                    break
+                except nats.ServerError as exc:  # without certainty the target itself is asked, too
                     log.debug("job %s: %s", self._head.jid, exc)
+                    if not certain:
+                        break
+                    await asyncio.sleep(LATER)
         if id not in self._stored and id in self._answers:
             await self._store(box, self._answers[id])
             self._stored.add(id)

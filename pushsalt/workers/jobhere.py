@@ -33,7 +33,8 @@ _ENDING: Final = 30.0
 _COMMENT: Final = 300
 
 Store = Callable[[Answer], Awaitable[None]]
-IsStored = Callable[[str], Awaitable[bool]]
+#: Called with an id, and whether the answer must be certain: then the server is asked, and waited for.
+IsStored = Callable[[str, bool], Awaitable[bool]]
 
 
 class Projects:
@@ -173,18 +174,19 @@ class JobHere:
         for manager, entry in resources.items():
             self.project.managed.take_over(manager, entry)
 
-    async def run(self, id: str, store: Store, resumes: bool, is_stored: IsStored | None = None) -> None:
+    async def run(self, id: str, shard: int, store: Store, again: bool, is_stored: IsStored) -> None:
         """Run the job on a target; ``store`` is awaited with its only return.
 
-        ``is_stored`` tells just before the begin whether another worker has stored its return: then nothing is done. If
-        another shard of the job runs the target here, its return is awaited and stored.
+        ``is_stored`` tells whether another worker has stored the return for this shard: then nothing is done. It is
+        asked before the begin if the shard is handed out ``again``, and if the target says that the shard has run
+        there. If another shard of the job runs the target here, its return is awaited and stored.
         """
         turn = self._turns.setdefault(id, _Turn())
         turn.shards += 1
         try:
             async with turn.lock:
                 if turn.answer is None:
-                    await self._run(id, store, resumes, is_stored)
+                    await self._run(id, shard, store, again, is_stored)
                 else:
                     await store(turn.answer)
         finally:
@@ -192,16 +194,20 @@ class JobHere:
             if not turn.shards:
                 del self._turns[id]
 
-    async def _run(self, id: str, store: Store, resumes: bool, is_stored: IsStored | None) -> None:
+    async def _run(self, id: str, shard: int, store: Store, again: bool, is_stored: IsStored) -> None:
         self._stores[id] = store
         try:
             try:
                 async with self._places:
                     if self.stopping.requested.is_set():
                         raise asyncio.CancelledError
-                    if is_stored is not None and await is_stored(id):
+                    if again and await is_stored(id, False):
                         return
-                    result = await run(self._runner(resumes), id)
+                    runner = self._runner(again)
+                    runner.handouts[id] = str(shard)
+                    result = await run(runner, id)
+                    if result.error_kind == "worker_lost" and await is_stored(id, True):
+                        return
             except asyncio.CancelledError:
                 if not self.stopping.requested.is_set():
                     raise

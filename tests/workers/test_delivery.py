@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 
 import pytest
 
 from pushsalt.jobs.jid import new_jid
-from pushsalt.model import TargetReturn
+from pushsalt.model import Target, TargetReturn
+from pushsalt.run.fanout import failure
+from pushsalt.session.handshake import from_frame
 from pushsalt.workers import connection, jobhere, messages, names
 from pushsalt.workers.connection import Pull
 from pushsalt.workers.delivery import GivenBackError, Shard, Stored
@@ -197,16 +200,40 @@ def test_a_target_does_not_begin_if_its_return_is_stored_meanwhile(monkeypatch):
     async def store(answer: Answer) -> None:
         kept.append(answer)
 
-    async def is_stored(id: str) -> bool:
+    async def is_stored(id: str, certain: bool) -> bool:
         return True
 
     monkeypatch.setattr(jobhere, "run", run)
 
     async def test() -> None:
-        await job_here(new_jid()).run("t", store, True, is_stored)
+        await job_here(new_jid()).run("t", 1, store, True, is_stored)
 
     asyncio.run(test())
     assert not began and not kept
+
+
+@pytest.mark.parametrize("is_there, codes", [(True, []), (False, [3])])
+def test_a_target_that_has_run_the_shard_for_another_worker_has_its_return(monkeypatch, is_there, codes):
+    """If the server does not have it, the return says that the outcome is unknown."""
+    kept: list[Answer] = []
+    asked: list[bool] = []
+
+    async def run(runner: object, id: str) -> TargetReturn:
+        return failure(id, from_frame(Target(id), {"kind": "done"}))
+
+    async def store(answer: Answer) -> None:
+        kept.append(answer)
+
+    async def is_stored(id: str, certain: bool) -> bool:
+        asked.append(certain)
+        return is_there
+
+    monkeypatch.setattr(jobhere, "run", run)
+    monkeypatch.setattr(JobHere, "_runner", lambda *_: SimpleNamespace(handouts={}))
+    monkeypatch.setattr(JobHere, "answer", lambda self, result: Answer(result))
+    asyncio.run(job_here(new_jid()).run("t", 1, store, False, is_stored))
+    assert [each.result.exit_code for each in kept] == codes
+    assert asked == [True]
 
 
 @pytest.mark.parametrize("code, times", [(0, 1), (2, 1), (3, 2)])
@@ -224,13 +251,16 @@ def test_two_shards_with_the_same_target_run_it_once(monkeypatch, code, times):
         async def store(answer: Answer) -> None:
             kept[name].append(answer.result)
 
-        await job.run("t", store, name == "second")
+        async def is_stored(id: str, certain: bool) -> bool:
+            return False
+
+        await job.run("t", 1, store, name == "second", is_stored)
 
     async def test() -> None:
         await asyncio.gather(shard("first"), shard("second"))
 
     monkeypatch.setattr(jobhere, "run", run)
-    monkeypatch.setattr(JobHere, "_runner", lambda *_: None)
+    monkeypatch.setattr(JobHere, "_runner", lambda *_: SimpleNamespace(handouts={}))
     monkeypatch.setattr(JobHere, "answer", lambda self, result: Answer(result))
     asyncio.run(test())
     assert began == ["t"] * times

@@ -36,6 +36,19 @@ def test_a_worker_that_starts_after_the_only_one_was_killed_continues(run):
         run.all_once(finish(process))
 
 
+def test_a_worker_that_was_stopped_for_a_while_does_not_run_what_another_one_has_finished(run):
+    with run.worker("w1", None, "", "--concurrency", "1") as first:
+        process, _ = run.start()  # one shard has two targets, since there is one worker
+        until(lambda: any("two" in run.counted(id) for id in IDS))
+        first.process.send_signal(signal.SIGSTOP)
+        with run.worker("w2"):
+            run.go()
+            done = finish(process)
+        first.process.send_signal(signal.SIGCONT)
+        assert run.json("run", "*", "test.ping").data == dict.fromkeys(IDS, True)  # after what it had begun
+        run.all_once(done)
+
+
 def test_a_killed_server_is_waited_for(run):
     with run.worker():
         process, _ = run.start()

@@ -1,0 +1,3 @@
+from typing import Any
+
+def resume(channel: Any, state: dict[str, Any]) -> Any: ...
