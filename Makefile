@@ -3,7 +3,7 @@
 #   make fast                            the unit tests, in parallel, without machines, servers and whole commands:
 #                                        all of tests/ except the folders that scripts/fast.sh names, and tests that
 #                                        are marked machines, sshd or slow
-#   make lint                            ruff, mypy, vermin
+#   make lint                            ruff, mypy, vermin, and the checks of tests/source
 #   make test                            the plain tests
 #   make differential                    random state trees, run by real Salt and by pushsalt, with equal results
 #   make differential EXAMPLES=5000      the number of trees (default 300)
@@ -40,6 +40,7 @@ fast:
 
 lint:
 	sh scripts/lint.sh
+	.venv/bin/python -m pytest -q -n auto tests/source
 
 test:
 	sh scripts/test.sh $(ARGS)

@@ -4,7 +4,8 @@
     python3 scripts/import_graph.py --print    the page, to be looked at
 
 ``LAYERS`` is the order, from the bottom up: a package imports only packages that stand before it, at the start of the
-program or later, or for types. ``tests/test_layers.py`` compares it with the source, and finds no circles of modules.
+program or later, or for types. ``tests/source/test_layers.py`` compares it with the source, and finds no circles of
+modules.
 """
 
 from __future__ import annotations
@@ -226,7 +227,7 @@ def page() -> str:
     lines = [
         "# Imports",
         "",
-        "Made by `python3 scripts/import_graph.py`; `tests/test_layers.py` compares the order with the source.",
+        "Made by `python3 scripts/import_graph.py`; `tests/source/test_layers.py` compares the order with the source.",
         "A package imports only what stands before it, so there are no circles of packages; there are none of modules",
         "within a package either.",
         "",

@@ -24,7 +24,7 @@ def test_each_file_has_one_day_of_three() -> None:
 
 
 def collected(*words: str, **env: str) -> set[str]:
-    files = ["tests/thin/test_old_pythons.py", "tests/test_stubs.py", "tests/test_share.py"]
+    files = ["tests/thin/test_old_pythons.py", "tests/source/test_stubs.py", "tests/test_share.py"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--collect-only", "-q", *words, *files],
         cwd=ROOT,

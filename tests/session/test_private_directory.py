@@ -62,7 +62,7 @@ async def test_folders_that_others_can_use_are_not_used(open_session, home, tmp_
     trap.mkdir()
     plant(home / ".cache", trap)
     before = sorted(home.rglob("*"))
-    session = await open_session(start=Start(lock=LockRequest("me")))
+    session = await open_session(start=Start(lock=LockRequest("me", wait=60)))  # other tests use the same other folder
     assert await session.call("test.ping") is True
     assert not session.info["dir"].startswith((str(home), str(trap)))
     await session.close()
@@ -86,7 +86,7 @@ async def test_the_umask_does_not_decide(open_session, home, umask):
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes anywhere")
 async def test_a_home_that_cannot_be_written_to(open_session, home):
     home.chmod(0o500)
-    session = await open_session(start=Start(lock=LockRequest("me")))
+    session = await open_session(start=Start(lock=LockRequest("me", wait=60)))  # other tests use the same other folder
     assert await session.call("test.ping") is True
     assert not session.info["dir"].startswith(str(home))
     if not session.info["dir"]:

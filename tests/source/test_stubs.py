@@ -13,7 +13,7 @@ import pytest
 from pushsalt.bundle import pack
 from tests.beds.import_graph import import_graph
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 THIN = ROOT / "thin"
 #: not compared: Salt's helpers of thin/compat, whose package modifies its path; methods that LazyDict gets in a loop
 LEFT_OUT = r"thin\.compat\.salt.*|thin\.loader\.LazyDict\..*"

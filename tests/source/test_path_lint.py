@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[2]
 #: the library itself, and its removal of trees
 LIBRARY = {f"thin/utils/files/{name}.py" for name in ("safepath", "safetree", "places", "osutil")}
 CHANGES = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.beds.import_graph import import_graph
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "pyproject.toml").read_text()
 #: imports of tests without a distribution: test programs import each other, and real Salt runs in its own Python
 NONE = {"psutil", "salt", "scripts", "tests"}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.beds.import_graph import import_graph
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 #: lines of a function's body, without signature and docstring
 MOST = 60
 #: lines of a module

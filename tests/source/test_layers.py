@@ -9,7 +9,7 @@ import pytest
 
 from tests.beds.import_graph import import_graph
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 NOT_IN_CORE = {"asyncio", "asyncssh", "subprocess", "socket", "rich", "typer", "git"}
 
 ORDER = import_graph.order()

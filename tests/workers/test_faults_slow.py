@@ -1,0 +1,72 @@
+"""A slow consumer: the server ends the connection of a controller that does not read, which goes on later."""
+
+from __future__ import annotations
+
+import json
+import signal
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.beds.faults import FaultBed, finish, until
+from tests.beds.nats import NatsServer
+from tests.beds.sshd import free_port
+
+pytestmark = [pytest.mark.slow, pytest.mark.sshd]
+
+#: 32 KB for a client are ready to be sent, or one write takes a second: then it is a slow consumer.
+LIMITS = 'max_pending: 32768\nwrite_deadline: "1s"\njetstream {{ store_dir: "{store}" }}\nhttp: "127.0.0.1:{port}"\n'
+#: Each target returns more than the buffers of a loopback connection and of the server hold.
+STATES = """
+one:
+  cmd.run:
+    - name: echo one >> $HOME/count; head -c 6000000 /dev/zero | tr '\\0' x
+two:
+  cmd.run:
+    - name: echo two >> $HOME/count; while test ! -e $HOME/go; do sleep 0.05; done
+three:
+  cmd.run:
+    - name: echo three >> $HOME/count
+"""
+
+
+class LimitedServer(NatsServer):
+    """A server that does not wait for slow clients, and counts them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.monitor = free_port()
+        folder.mkdir(parents=True, exist_ok=True)
+        config = folder / "limits.conf"
+        config.write_text(LIMITS.format(store=folder / "store", port=self.monitor))
+        super().__init__(folder, "-c", str(config))
+
+    def slow_consumers(self) -> int:
+        """How many connections the server has ended because their clients did not read."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.monitor}/varz", timeout=10) as answer:
+            return int(json.load(answer)["slow_consumers"])
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[LimitedServer]:
+    with LimitedServer(tmp_path / "nats") as found:
+        yield found
+
+
+@pytest.fixture
+def large(run: FaultBed) -> FaultBed:
+    run.project.write("salt/alone.sls", STATES)
+    return run
+
+
+def test_a_controller_that_does_not_read_gets_all_returns_later(large: FaultBed):
+    assert isinstance(large.server, LimitedServer)
+    with large.worker():
+        process, _ = large.start()
+        large.until_all_wait()
+        process.send_signal(signal.SIGSTOP)
+        large.go()
+        until(large.server.slow_consumers)
+        process.send_signal(signal.SIGCONT)
+        large.all_once(finish(process))
