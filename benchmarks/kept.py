@@ -8,8 +8,8 @@ brings the runtime to the targets.
 
 The floor has its connections and its Python from before the measurement, and only runs one command on each:
 ``hostname`` for ``commands``, else a Python that calls ``os.stat`` on the same 50 files. Of pushsalt the whole process
-is measured, from start to exit. Both take turns. The first rounds are not counted: they begin the session, and load on
-the targets what later ones find there.
+is measured, from start to exit. Both take turns, with a pause before each (``--pause 0``: without). The first rounds
+are not counted: they begin the session, and load on the targets what later ones find there.
 """
 
 from __future__ import annotations
@@ -160,7 +160,9 @@ async def commands(figures: Figures, options: argparse.Namespace, work: Path) ->
     with sshd_fleet(options.targets, work) as fleet, keeping(fleet) as kept:
         async with floor(fleet) as bare:
             for number in range(options.rounds + BEFORE):
+                await asyncio.sleep(options.pause)
                 least, texts = await bare.run("hostname")
+                await asyncio.sleep(options.pause)
                 ours, out = await kept.run("run", "*", "cmd.run", "hostname", "--concurrency", str(options.targets))
                 assert texts == [name] * len(fleet) and out.count(f'"{name}"') == len(fleet), out
                 _note(figures, f"commands {len(fleet)}", number, least, ours)
@@ -171,7 +173,9 @@ async def states(figures: Figures, options: argparse.Namespace, work: Path) -> N
         await kept.run("apply", "t1", "bench")
         async with floor(fleet) as bare:
             for number in range(options.rounds + BEFORE):
+                await asyncio.sleep(options.pause)
                 least, texts = await bare.run(_stat(kept.place))
+                await asyncio.sleep(options.pause)
                 ours, out = await kept.run("apply", "*", "bench")
                 assert texts == [str(FILES)] * len(fleet)
                 assert out.count('"changes": {}') == FILES * len(fleet), out[-2000:]
@@ -286,6 +290,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], help=f"some of: {', '.join(SECTIONS)}")
     parser.add_argument("--rounds", type=int, default=9, help="rounds that count (default: %(default)s)")
     parser.add_argument("--targets", type=int, default=100, help="targets of commands (default: %(default)s)")
+    parser.add_argument(
+        "--pause", type=float, default=2.0, help="seconds before each command, of both (default: %(default)s)"
+    )
     parser.add_argument("--machines", type=int, default=8, help="targets of states (default: %(default)s)")
     return parser.parse_args()
 

@@ -49,7 +49,7 @@ def main(state, store):
         status, sound = _session(channel, state, store, ahead)
         if not sound:
             os._exit(status)
-        sessions.proceed(channel, state, store, ahead.kept)
+        sessions.proceed(channel, state, store, ahead, _fork_worker)
 
 
 def _session(channel, state, store, ahead=None):
@@ -75,10 +75,12 @@ def _served(channel, state, store, ahead):
         channel.say(b"N", [("kind", "cleaned")] + [("removed", name) for name in store.clean()])
         _until_heard(channel)
         return 0, False
+    survives, spare, kind = state.get("job") and state["dir_fd"] >= 0, None, relay.Relay
     if ahead is not None:
-        ahead.listen()
-    kind = relay.Relay
-    if state.get("job") and state["dir_fd"] >= 0:
+        spare = ahead.take_spare(usable=not survives)
+        if spare is None:
+            ahead.listen()
+    if survives:
         from thin import front, surviving
 
         kind = surviving.Surviving
@@ -87,6 +89,25 @@ def _served(channel, state, store, ahead):
             if divided[1]:
                 ahead.load()
             return divided
+    ours, err_read, life_write, pid = spare or _fork_worker(channel, state, store, ahead, lock_fd)
+    trouble = store.keep_archive()  # while the worker begins
+    if trouble:
+        channel.say(b"N", [("kind", "warning"), ("message", trouble)])
+    work = kind(channel, ours, err_read, pid, state)
+    status, sound = work.run(), False
+    if kind is not relay.Relay:
+        os._exit(status)  # the front goes on
+    if ahead is not None:
+        sound = work.release()
+        ahead.load()
+        for fd in (life_write, lock_fd):
+            if fd is not None:
+                os.close(fd)
+    return status, sound
+
+
+def _fork_worker(channel, state, store, ahead, lock_fd=None):
+    """Fork a worker: ``(socket, descriptor of its stderr, descriptor whose end kills it, PID)``."""
     ours, theirs = _socket.socketpair()
     err_read, err_write = os.pipe()
     life_read, life_write = os.pipe()
@@ -103,20 +124,7 @@ def _served(channel, state, store, ahead):
         )
     for fd in (theirs.detach(), err_write, life_read):
         os.close(fd)
-    trouble = store.keep_archive()  # while the worker begins
-    if trouble:
-        channel.say(b"N", [("kind", "warning"), ("message", trouble)])
-    work = kind(channel, ours, err_read, pid, state)
-    status, sound = work.run(), False
-    if kind is not relay.Relay:
-        os._exit(status)  # the front goes on
-    if ahead is not None:
-        sound = work.release()
-        ahead.load()
-        for fd in (life_write, lock_fd):
-            if fd is not None:
-                os.close(fd)
-    return status, sound
+    return ours, err_read, life_write, pid
 
 
 def _say_kept(channel, state):

@@ -1,6 +1,10 @@
 """Several consecutive sessions on one channel: the supervisor stays, and forks a worker for each. Of a run of states
 that may outlive the channel it is the front (thin.front), and forks a supervisor.
 
+A kept session that is idle for a moment has a spare worker for the next session, which has read nothing yet: the next
+command need not wait for the fork. A run of states has a supervisor of its own, whose worker must be its child, so it
+takes no spare one.
+
 They share only the started Python and the loaded runtime. Each has its own worker process, with its own loaders, grains
 and pillar, and its own lock and deadline. Another session may follow only after a normal end; otherwise the supervisor
 ends as usual, and the controller starts a new one.
@@ -26,6 +30,8 @@ PARAMETERS = {
     "once": str,
 }
 LIMIT = 64 * 1024
+#: Seconds without a further session after which there is a spare worker.
+MOMENT = 0.3
 #: Before the number of a pack of the runtime, and before the name of a module that was executed without an import:
 #: both are reported like the name of an imported module.
 PACK, CODE = "+", "="
@@ -49,6 +55,7 @@ class Ahead(object):
         store.fetch = lambda tables: custom.kept_packs(state, tables)
         self._tried = set()
         self._pipe = None
+        self._spare = None
 
     def listen(self):
         """Before the fork: make the pipe for the worker's report."""
@@ -56,6 +63,35 @@ class Ahead(object):
         self._pipe = os.pipe()
         for fd in self._pipe:
             os.set_blocking(fd, False)
+
+    def spare(self, fork):
+        """Keep what ``fork()`` returns about a worker for the next session: ``(socket, descriptor of its stderr,
+        descriptor whose end kills it, PID)``.
+        """
+        self.listen()
+        try:
+            self._spare = fork()
+        except OSError:  # too many processes or descriptors: the next session itself says so
+            for fd in self._pipe:
+                os.close(fd)
+
+    def take_spare(self, usable=True):
+        """What is known of the spare worker; None if there is none.
+
+        One that is not ``usable``, or was killed meanwhile, is removed.
+        """
+        spare, self._spare = self._spare, None
+        if spare is None:
+            return None
+        sock, err_read, life_write, pid = spare
+        is_alive = os.waitpid(pid, os.WNOHANG)[0] == 0
+        if usable and is_alive:
+            return spare
+        for fd in (sock.detach(), err_read, life_write) + self._pipe:  # the end of life_write kills it
+            os.close(fd)
+        if is_alive:
+            os.waitpid(pid, 0)
+        return None
 
     def begin(self):
         """In the worker: seed the random numbers, which must differ from those of earlier workers."""
@@ -101,22 +137,26 @@ class Ahead(object):
             __import__(name)
 
 
-def proceed(channel, state, store, kept):
+def proceed(channel, state, store, ahead, fork_worker):
     """Report the end of the session, wait for the next one, and put its parameters into ``state``.
 
     The process ends if there is no further session, or none begins in time. Data for all sessions are added to
-    ``kept``.
+    ``ahead.kept``. ``fork_worker``: see ``Ahead.spare``.
     """
     try:
         boot.send(channel.nonce + b"D" + bytes(4), channel.up)
-        if state.get("idle") and not select.select([channel.down], [], [], state["idle"])[0]:
-            os._exit(0)
+        if state.get("idle"):
+            if not state.get("job") and not select.select([channel.down], [], [], MOMENT)[0]:
+                ahead.spare(lambda: fork_worker(channel, state, store, ahead))
+            if not select.select([channel.down], [], [], state["idle"])[0]:
+                os._exit(0)
         kind, said = _frame(channel.down)
         while kind == b"K":
             from thin import wire
 
             message = wire.unpack(said)
-            kept[message["name"]] = message["value"]
+            ahead.take_spare(usable=False)
+            ahead.kept[message["name"]] = message["value"]
             kind, said = _frame(channel.down)
         if kind != b"P":
             os._exit(76)

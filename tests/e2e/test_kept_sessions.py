@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -240,3 +241,47 @@ def is_alive(pid):
             return file.read().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def worker_and_supervisor(kept):
+    """The process ids of the worker on t1, which has ended then, and of its supervisor."""
+    done = kept.project.run(*SESSION, "run", "--out", "json", "t1", "cmd.run", "echo $PPID $(ps -o ppid= -p $PPID)")
+    assert done.code == 0, done.err
+    worker, supervisor = done.data["t1"].split()
+    return int(worker), int(supervisor)
+
+
+def spare_worker(supervisor):
+    wait_until(lambda: children(supervisor))
+    (pid,) = children(supervisor)
+    return pid
+
+
+def test_an_idle_target_has_a_worker_for_the_next_command(kept):
+    first, supervisor = worker_and_supervisor(kept)
+    spare = spare_worker(supervisor)
+    assert spare != first
+    assert worker_and_supervisor(kept) == (spare, supervisor)
+
+    killed = spare_worker(supervisor)
+    os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: killed not in children(supervisor))
+    assert worker_and_supervisor(kept)[0] != killed
+
+    spare = spare_worker(supervisor)
+    assert kept.project.run(*SESSION, "apply", "t1", "a").code == 0  # its worker is the child of another supervisor
+    wait_until(lambda: not children(supervisor))
+    assert worker_and_supervisor(kept)[1] == supervisor
+
+    spare = spare_worker(supervisor)
+    kept.end()
+    wait_until(lambda: not Path(f"/proc/{spare}").exists() and not Path(f"/proc/{supervisor}").exists())
+
+
+def test_modules_that_arrive_later_are_those_of_the_next_command(kept):
+    """A spare worker has no module that was changed meanwhile."""
+    for word in ("old", "new"):
+        kept.project.write("salt/_modules/wording.py", f"def word():\n    return {word!r}\n")
+        done = kept.project.run(*SESSION, "run", "--out", "json", "t1", "wording.word")
+        assert done.data == {"t1": word}, done.err
+        spare_worker(worker_and_supervisor(kept)[1])
