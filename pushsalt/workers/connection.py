@@ -38,6 +38,10 @@ _SAY_FULL: Final = 30.0
 #: Seconds of one request for messages.
 _PULL: Final = 20.0
 _NS: Final = 1_000_000_000
+#: Bytes of the answer to one request for messages, and of a message's subject and headers. The server ends connections
+#: for which more is ready than its ``max_pending``, 64 MB by default.
+_REQUEST: Final = 8 * 1024 * 1024
+_SUBJECTS: Final = 4096
 
 
 class ServerError(CommandError):
@@ -390,9 +394,14 @@ class Pull:
         self._subject = f"{names.api_of(connection.nc)}.CONSUMER.MSG.NEXT.{stream}.{consumer}"
         self._sub: Any = None
         self._inbox = ""
+        self._most = _REQUEST
+        self._reconnects = connection.nc.stats["reconnects"]
+        #: whether the connection was lost since the begin: messages may have been sent that have not arrived
+        self.was_cut = False
 
     async def messages(self, number: int, seconds: float = _PULL) -> AsyncIterator[Any]:
-        """Yield at most ``number`` messages that come within this time; 0: those that are there.
+        """Yield at most ``number`` messages that come within this time; 0: those that are there. There may be fewer:
+        the size of one answer is limited.
 
         Raises LookupError if there is no consumer.
         """
@@ -403,16 +412,21 @@ class Pull:
             self._sub = await self._nc.subscribe(
                 self._inbox, pending_msgs_limit=-1, pending_bytes_limit=512 * 1024 * 1024
             )
-        request = {"batch": number, **({"expires": int(seconds * _NS)} if seconds else {"no_wait": True})}
+        self._is_cut()
+        size = max(self._most, self._nc.max_payload + _SUBJECTS)
+        request = {"batch": number, "max_bytes": size, **({"expires": int(seconds * _NS)} if seconds else {"no_wait": True})}
         try:
             await self._nc.publish(self._subject, json.dumps(request).encode(), reply=self._inbox)
         except nats.errors.Error:
             await asyncio.sleep(0.5)
             return
-        end, reconnects = asyncio.get_running_loop().time() + (seconds or CONNECT) + 1.0, self._nc.stats["reconnects"]
+        end = asyncio.get_running_loop().time() + (seconds or CONNECT) + 1.0
         while number > 0:
             left = end - asyncio.get_running_loop().time()
-            if left <= 0 or self._nc.stats["reconnects"] != reconnects:  # the server has forgotten the request
+            if self._is_cut():  # the server has forgotten the request
+                self._most //= 2  # it may have ended the connection because more was ready than its limit allows
+                return
+            if left <= 0:
                 return
             try:
                 message = await self._sub.next_msg(timeout=min(left, 1.0))
@@ -429,6 +443,12 @@ class Pull:
                 raise LookupError(self._subject)
             elif status != "100":
                 return
+
+    def _is_cut(self) -> bool:
+        """Whether the connection was lost since the last call."""
+        before, self._reconnects = self._reconnects, self._nc.stats["reconnects"]
+        self.was_cut = self.was_cut or before != self._reconnects
+        return bool(before != self._reconnects)
 
     async def close(self) -> None:
         if self._sub is not None:

@@ -40,6 +40,8 @@ class Reader:
         #: number of the last message that was read
         self.seen = start - 1
         self._consumer = ""
+        #: number of messages that the consumer has delivered; it does not deliver a message again
+        self._delivered = 0
         self._pull: Pull | None = None
         #: the time at which the last message that was read was stored, in seconds since the epoch
         self.time = 0.0
@@ -62,6 +64,7 @@ class Reader:
         )
         with nats.explained("the returns cannot be read"):
             info = await self._connection.js.add_consumer(self._stream, config)
+        self._delivered = 0
         self.there = int(info.num_pending or 0)
         self._pull = Pull(self._connection, self._stream, self._consumer)
 
@@ -75,10 +78,15 @@ class Reader:
         assert self._pull is not None
         try:
             async for message in self._pull.messages(number, seconds):
-                seq = int(message.metadata.sequence.stream)
-                if seq > self.seen:
-                    self.seen, self.time = seq, message.metadata.timestamp.timestamp()
+                at = message.metadata.sequence
+                self._delivered += 1
+                if int(at.consumer) != self._delivered:
+                    raise LookupError("a message was lost")
+                if int(at.stream) > self.seen:
+                    self.seen, self.time = int(at.stream), message.metadata.timestamp.timestamp()
                     yield message.subject, message.data
+            if self._pull.was_cut:
+                raise LookupError("messages may have been lost with the connection")
         except LookupError:
             await asyncio.sleep(0.5)
             try:

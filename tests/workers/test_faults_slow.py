@@ -16,13 +16,13 @@ from tests.beds.sshd import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.sshd]
 
-#: 32 KB for a client are ready to be sent, or one write takes a second: then it is a slow consumer.
-LIMITS = 'max_pending: 32768\nwrite_deadline: "1s"\njetstream {{ store_dir: "{store}" }}\nhttp: "127.0.0.1:{port}"\n'
+#: A client is a slow consumer if 2 MB wait for it, or one write takes a second.
+LIMITS = 'max_pending: 2097152\nwrite_deadline: "1s"\nhttp: "127.0.0.1:{port}"\n'
 #: Each target returns more than the buffers of a loopback connection and of the server hold.
 STATES = """
 one:
   cmd.run:
-    - name: echo one >> $HOME/count; head -c 6000000 /dev/zero | tr '\\0' x
+    - name: echo one >> $HOME/count; head -c 6000000 /dev/urandom | base64 -w 0
 two:
   cmd.run:
     - name: echo two >> $HOME/count; while test ! -e $HOME/go; do sleep 0.05; done
@@ -39,7 +39,7 @@ class LimitedServer(NatsServer):
         self.monitor = free_port()
         folder.mkdir(parents=True, exist_ok=True)
         config = folder / "limits.conf"
-        config.write_text(LIMITS.format(store=folder / "store", port=self.monitor))
+        config.write_text(LIMITS.format(port=self.monitor))
         super().__init__(folder, "-c", str(config))
 
     def slow_consumers(self) -> int:

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missi
 REGION = """
 server_name: {name}1
 jetstream {{ store_dir: "{store}" }}
-cluster {{ name: {name}, listen: "127.0.0.1:{route}" }}
+cluster {{ name: {name}, listen: "127.0.0.1:{route}", routes: ["nats://127.0.0.1:{route}"] }}
 gateway {{ name: {name}, listen: "127.0.0.1:{port}", gateways: [{{ name: {other}, urls: ["nats://127.0.0.1:{to}"] }}] }}
 """
 IDS = ["l1", "l2"]
