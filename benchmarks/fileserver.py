@@ -122,8 +122,8 @@ def make_repo(path: Path, files: int, commits: int) -> None:
         git(f"--git-dir={path}", "tag", f"v{number}", f"master~{min(commits - 1, number * 10)}")
 
 
-def git(*words: str, stdin: bytes = b"") -> None:
-    subprocess.run(["git", *words], input=stdin, check=True, stdout=subprocess.DEVNULL)
+def git(*arguments: str, stdin: bytes = b"") -> None:
+    subprocess.run(["git", *arguments], input=stdin, check=True, stdout=subprocess.DEVNULL)
 
 
 # --- in the process that is measured
@@ -250,10 +250,10 @@ def drop_caches() -> bool:
     return True
 
 
-def measure(python: str, who: str, *words: object) -> dict[str, float]:
+def measure(python: str, who: str, *arguments: object) -> dict[str, float]:
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)} if who != "salts" else dict(os.environ)
     done = subprocess.run(
-        [python, __file__, "--inside", who, *map(str, words)], check=True, capture_output=True, text=True, env=env
+        [python, __file__, "--inside", who, *map(str, arguments)], check=True, capture_output=True, text=True, env=env
     )
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -64,10 +64,10 @@ class Kept:
         (roots / "bench.sls").write_text(yaml.safe_dump(high, sort_keys=False))
         (fleet.work / "kept.yaml").write_text(yaml.safe_dump({"file_roots": {"base": [str(roots)]}, "session": "10m"}))
 
-    async def run(self, *words: str, inventory: Path | None = None) -> tuple[float, str]:
+    async def run(self, *arguments: str, inventory: Path | None = None) -> tuple[float, str]:
         """Seconds of a whole command, and its output. Raises RuntimeError when it fails."""
         given = ["-i", inventory or self.fleet.native, "-c", self.fleet.work / "kept.yaml"]
-        argv = [*contenders.PUSHSALT, *given, "--cache-dir", self.fleet.work / "cache", *words, "--out", "json"]
+        argv = [*contenders.PUSHSALT, *given, "--cache-dir", self.fleet.work / "cache", *arguments, "--out", "json"]
         began = time.perf_counter()
         process = await asyncio.create_subprocess_exec(
             *map(str, argv), env=self.env, cwd=self.fleet.home, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -75,7 +75,7 @@ class Kept:
         out, err = await process.communicate()
         took = time.perf_counter() - began
         if process.returncode:
-            raise RuntimeError(f"{words}: status {process.returncode}: {out.decode()[-500:]} {err.decode()[-500:]}")
+            raise RuntimeError(f"{arguments}: status {process.returncode}: {out.decode()[-500:]} {err.decode()[-500:]}")
         return took, out.decode()
 
     def pids(self) -> list[int]:

@@ -41,11 +41,11 @@ class Bench:
         (folder / "home").mkdir()
         (folder / "states").mkdir()
 
-    def apply(self, *words: str) -> float:
+    def apply(self, *arguments: str) -> float:
         """Seconds of a run of one state."""
         command = [
             *(sys.executable, "-m", "pushsalt.cli", "--cache-dir", str(self.folder / "cache")),
-            *("--file-root", str(self.folder / "states"), "run", self.target, "state.single", *words),
+            *("--file-root", str(self.folder / "states"), "run", self.target, "state.single", *arguments),
         ]
         began = time.perf_counter()
         probe = [sys.executable, "-c", PROBE, *command]

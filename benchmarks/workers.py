@@ -63,16 +63,16 @@ class Bed:
         (self.folder / "inventory.yaml").write_text(json.dumps({"defaults": {"site": SITE}, "hosts": hosts}))
         self.run("worker", "init", SITE)
 
-    def argv(self, *words: str) -> list[str]:
-        return [*map(str, contenders.PUSHSALT), *words]
+    def argv(self, *arguments: str) -> list[str]:
+        return [*map(str, contenders.PUSHSALT), *arguments]
 
-    def run(self, *words: str) -> tuple[float, str]:
+    def run(self, *arguments: str) -> tuple[float, str]:
         """Seconds of a whole command, and its output. Raises RuntimeError when it fails."""
         began = time.perf_counter()
-        done = subprocess.run(self.argv(*words), env=self.env, cwd=self.folder, capture_output=True, text=True)
+        done = subprocess.run(self.argv(*arguments), env=self.env, cwd=self.folder, capture_output=True, text=True)
         took = time.perf_counter() - began
         if done.returncode:
-            raise RuntimeError(f"{words}: status {done.returncode}: {done.stdout[-500:]} {done.stderr[-500:]}")
+            raise RuntimeError(f"{arguments}: status {done.returncode}: {done.stdout[-500:]} {done.stderr[-500:]}")
         return took, done.stdout
 
     @contextlib.contextmanager

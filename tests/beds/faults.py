@@ -67,11 +67,13 @@ class FaultBed:
                 (home / name).unlink(missing_ok=True)
         project.write("salt/alone.sls", STATES)
 
-    def json(self, *words: str) -> Done:
-        return self.project.json(*words, timeout=PATIENCE)
+    def json(self, *arguments: str) -> Done:
+        return self.project.json(*arguments, timeout=PATIENCE)
 
-    def worker(self, name: str = "w1", program: list[str] | None = None, url: str = "", *words: str) -> WorkerProcess:
-        return WorkerProcess(self.project, url or self.server.url, "default", name, program, *words)
+    def worker(
+        self, name: str = "w1", program: list[str] | None = None, url: str = "", *arguments: str
+    ) -> WorkerProcess:
+        return WorkerProcess(self.project, url or self.server.url, "default", name, program, *arguments)
 
     def counted(self, id: str) -> list[str]:
         path = self.homes[id] / "count"
@@ -91,10 +93,10 @@ class FaultBed:
             assert all(ret["result"] for ret in values(done.data[id]))
             assert self.counted(id) == ["one", "two", "three"]
 
-    def start(self, *words: str) -> tuple[subprocess.Popen[bytes], str]:
+    def start(self, *arguments: str) -> tuple[subprocess.Popen[bytes], str]:
         """Start an apply; its process, and the JID."""
         path = self.project.folder.parent / "jid"
         path.unlink(missing_ok=True)
-        process = self.project.start("apply", "--out", "json", "--jid-file", str(path), "*", "alone", *words)
+        process = self.project.start("apply", "--out", "json", "--jid-file", str(path), "*", "alone", *arguments)
         until(lambda: path.exists() and path.read_text().strip())
         return process, path.read_text().strip()

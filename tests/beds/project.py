@@ -83,13 +83,13 @@ class Project:
         python = {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
         return {**kept, "HOME": str(self.home), **python, **cache, **self.variables}
 
-    def argv(self, *words: str) -> list[str]:
-        return [sys.executable, "-m", "pushsalt", *words]
+    def argv(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "pushsalt", *arguments]
 
-    def start(self, *words: str, **more: Any) -> subprocess.Popen[bytes]:
+    def start(self, *arguments: str, **more: Any) -> subprocess.Popen[bytes]:
         """Start the command in a process group of its own."""
         return subprocess.Popen(
-            self.argv(*words),
+            self.argv(*arguments),
             env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -98,9 +98,9 @@ class Project:
             **{"cwd": self.folder, **more},
         )
 
-    def run(self, *words: str, timeout: float = 60, **more: Any) -> Done:
-        """Run ``pushsalt words`` to its end. Asserts that no traceback is shown, except in debug logs."""
-        return self.finish(self.start(*words, **more), timeout)
+    def run(self, *arguments: str, timeout: float = 60, **more: Any) -> Done:
+        """Run ``pushsalt ARGUMENTS`` to its end. Asserts that no traceback is shown, except in debug logs."""
+        return self.finish(self.start(*arguments, **more), timeout)
 
     @staticmethod
     def finish(process: subprocess.Popen[bytes], timeout: float = 60) -> Done:
@@ -115,9 +115,9 @@ class Project:
         assert "Traceback" not in done.out + (done.err if not debug else ""), done.err or done.out
         return done
 
-    def json(self, *words: str, timeout: float = 60) -> Done:
-        """Run with ``--out json``; the first word is the command."""
-        return self.run(words[0], "--out", "json", *words[1:], timeout=timeout)
+    def json(self, *arguments: str, timeout: float = 60) -> Done:
+        """Run with ``--out json``; the first argument is the command."""
+        return self.run(arguments[0], "--out", "json", *arguments[1:], timeout=timeout)
 
 
 def values(ret: Any) -> list[dict[str, Any]]:

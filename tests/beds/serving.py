@@ -73,9 +73,9 @@ class Served:
         if self.process is not None and self.process.poll() is None:
             self.kill()
 
-    def start(self, *words: str) -> None:
+    def start(self, *arguments: str) -> None:
         """Start, and wait until it listens."""
-        self.process = self.project.start("serve", "--listen", "127.0.0.1:0", *words)
+        self.process = self.project.start("serve", "--listen", "127.0.0.1:0", *arguments)
         assert self.process.stdout is not None
         line = self.process.stdout.readline().decode()
         if not line.startswith("serving at "):

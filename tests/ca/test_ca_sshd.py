@@ -58,8 +58,8 @@ class Site:
         self.bed.wait()
         self.know()
 
-    def sign_host(self, name: str, *words: str) -> int:
-        done = self.project.good("sign-host", "--env", "prod", "--name", name, *words, f"{self.bed.host_key}.pub")
+    def sign_host(self, name: str, *arguments: str) -> int:
+        done = self.project.good("sign-host", "--env", "prod", "--name", name, *arguments, f"{self.bed.host_key}.pub")
         shutil.copy(done[0]["file"], self.certificate)
         self.bed.targets and self.reload()
         return int(done[0]["serial"])
@@ -76,12 +76,12 @@ class Site:
         """Clients accept the hosts that the CA signed, and no others."""
         self.known_hosts.write_text("\n".join(self.project.good("show", "--known-hosts")) + "\n")
 
-    def user(self, name: str, *words: str, role: str = "web") -> Path:
+    def user(self, name: str, *arguments: str, role: str = "web") -> Path:
         key = self.project.folder / name
         if not key.exists():
             keygen(key)
         self.serial = self.project.good(
-            "sign-user", "--env", "prod", "--role", role, "--id", name, *words, f"{key}.pub"
+            "sign-user", "--env", "prod", "--role", role, "--id", name, *arguments, f"{key}.pub"
         )["serial"]
         return key
 
@@ -105,8 +105,8 @@ def site(tmp_path):
             yield found
 
 
-async def run(connection, *words):
-    stream = await connection.open(words or ("/bin/echo", "here"))
+async def run(connection, *arguments):
+    stream = await connection.open(arguments or ("/bin/echo", "here"))
     output = b""
     while piece := await stream.read():
         output += piece

@@ -23,10 +23,10 @@ def environment(**more):
     return {**os.environ, "PYTHONPATH": ROOT, "PYTHONDONTWRITEBYTECODE": "1", **more}
 
 
-def start(*words, fleet=SLOW, **more):
+def start(*arguments, fleet=SLOW, **more):
     env = environment(FAKE_FLEET=json.dumps(fleet), FAKE_WARNING="begun", **more)
     process = subprocess.Popen(
-        [sys.executable, DRIVER, *words], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, DRIVER, *arguments], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert "begun" in process.stderr.readline()
     return process
@@ -100,12 +100,12 @@ def test_closed_stderr_and_stdin_do_no_harm():
     assert json.loads(done.stdout) == {"web1": True, "web2": True}
 
 
-def on_terminal(*words, fleet, **more):
+def on_terminal(*arguments, fleet, **more):
     """Everything that a command writes to a terminal which is its stdout and stderr."""
     pid, terminal = pty.fork()
     if pid == 0:
         env = environment(FAKE_FLEET=json.dumps(fleet), TERM="xterm-256color", **more)
-        os.execve(sys.executable, [sys.executable, DRIVER, *words], env)
+        os.execve(sys.executable, [sys.executable, DRIVER, *arguments], env)
     received = b""
     while select.select([terminal], [], [], 30)[0]:
         try:

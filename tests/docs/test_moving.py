@@ -91,8 +91,8 @@ def test_a_workspace_of_another_user(project):
         os.chown(work / name, 65534, 65534)
     os.chown(work, 65534, 65534)
 
-    def target(*words, **more):
-        command = [sys.executable, "-m", "pushsalt", "target", "*", *words]
+    def target(*arguments, **more):
+        command = [sys.executable, "-m", "pushsalt", "target", "*", *arguments]
         return subprocess.run(command, cwd=work, env=project.env | more, capture_output=True, text=True, timeout=60)
 
     refused = target()

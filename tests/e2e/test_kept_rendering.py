@@ -48,8 +48,8 @@ def kept(project):
         yield found
 
 
-def process(kept, *words, **more):
-    asked = ("--out", "json", *words, "run", "t1", "pillar.get", "process", "unmask=True")
+def process(kept, *arguments, **more):
+    asked = ("--out", "json", *arguments, "run", "t1", "pillar.get", "process", "unmask=True")
     done = kept.project.run(*asked, **more)
     assert done.code == 0, (done.out, done.err)
     return done.data["t1"]

@@ -52,8 +52,8 @@ class Site:
         assert done.code == 0, done.err
         return done.out.strip()
 
-    def jobs(self, *words: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(self.project.run("jobs", "list", "--out", "json", *words).out)
+    def jobs(self, *arguments: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(self.project.run("jobs", "list", "--out", "json", *arguments).out)
         return found
 
     def go(self) -> None:

@@ -109,9 +109,9 @@ async def test_what_a_target_says_to_have_is_checked():
     assert len(await sent([MIB, blob.digest])) == 2  # the message that nothing is missing, and the end
 
 
-def state(project: Project, *words: str) -> dict[str, object]:
+def state(project: Project, *arguments: str) -> dict[str, object]:
     """The return of a state with one file or tree."""
-    (ret,) = values(project.json("run", "localhost", "state.single", *words).data["localhost"])
+    (ret,) = values(project.json("run", "localhost", "state.single", *arguments).data["localhost"])
     return ret
 
 

@@ -42,10 +42,10 @@ def target(bed: SshdBed, id: str = "t1", **changes: Any) -> Target:
     return Target(id, **{**values, **changes})
 
 
-async def run(target: Target, options: ConnectOptions, *words: str) -> bytes:
+async def run(target: Target, options: ConnectOptions, *arguments: str) -> bytes:
     connection = await connect(target, options)
     try:
-        stream = await connection.open(words or ("/bin/echo", "here"))
+        stream = await connection.open(arguments or ("/bin/echo", "here"))
         output = b""
         while piece := await stream.read():
             output += piece

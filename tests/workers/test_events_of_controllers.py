@@ -20,10 +20,10 @@ def project(server, tmp_path):
     return made
 
 
-def run(project: Project, cache: str, *words: str) -> list[dict[str, object]]:
+def run(project: Project, cache: str, *arguments: str) -> list[dict[str, object]]:
     """The lines of a command of the controller with these caches."""
     project.variables["PUSHSALT_CACHE"] = str(project.folder.parent / cache)
-    done = project.run(*words, timeout=180)
+    done = project.run(*arguments, timeout=180)
     assert done.code == 0, done.err
     return [json.loads(line) for line in done.out.splitlines() if line.startswith("{")]
 

@@ -44,8 +44,8 @@ class OtherCaches:
         del self.project.variables["PUSHSALT_CACHE"]
 
 
-def selected(project: Project, *words: str) -> list[str]:
-    done = project.run("target", *words, timeout=LONG)
+def selected(project: Project, *arguments: str) -> list[str]:
+    done = project.run("target", *arguments, timeout=LONG)
     return sorted(done.out.split()) if done.code == 0 else []
 
 
