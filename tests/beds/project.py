@@ -14,7 +14,16 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 #: variables of this process that commands have, too; those of coverage let it measure them
-_KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "USER", "LOGNAME", "COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START")
+_INHERITED = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "USER",
+    "LOGNAME",
+    "COVERAGE_PROCESS_CONFIG",
+    "COVERAGE_PROCESS_START",
+)
 
 
 @dataclass
@@ -32,13 +41,13 @@ class Done:
         def no_constant(name: str) -> None:
             raise AssertionError(f"{name} is no JSON")
 
-        def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             assert len(pairs) == len(dict(pairs)), "a key comes twice"
             return dict(pairs)
 
-        found = json.loads(self.out, parse_constant=no_constant, object_pairs_hook=once)
-        assert isinstance(found, dict)
-        return found
+        document = json.loads(self.out, parse_constant=no_constant, object_pairs_hook=no_duplicates)
+        assert isinstance(document, dict)
+        return document
 
     def error(self, id: str) -> dict[str, Any]:
         """The error object of a target, whose three texts must not be empty."""
@@ -78,10 +87,10 @@ class Project:
 
     @property
     def environment(self) -> dict[str, str]:
-        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         cache = {"PUSHSALT_CACHE": str(self.cache), "XDG_RUNTIME_DIR": ""}
         python = {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
-        return {**kept, "HOME": str(self.home), **python, **cache, **self.variables}
+        return {**inherited, "HOME": str(self.home), **python, **cache, **self.variables}
 
     def argv(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "pushsalt", *arguments]
@@ -123,4 +132,4 @@ class Project:
 def values(ret: Any) -> list[dict[str, Any]]:
     """The state returns of a target, in the order of the run."""
     assert isinstance(ret, dict) and "error" not in ret, ret
-    return sorted(ret.values(), key=lambda one: one["__run_num__"])
+    return sorted(ret.values(), key=lambda state: state["__run_num__"])

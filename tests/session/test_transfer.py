@@ -45,7 +45,7 @@ def serving(blob, asked):
 
 
 class CutOff(io.BytesIO):
-    """Ends the session after a number of bytes were read."""
+    """A reader that ends the session by ``cut`` when ``after`` bytes were read."""
 
     def __init__(self, data, after, cut):
         super().__init__(data)
@@ -87,7 +87,7 @@ async def test_an_interrupted_transfer_continues(open_session, home, tmp_path, d
     assert not list(part.parent.glob(".*"))
 
 
-async def test_what_a_target_says_to_have_is_checked():
+async def test_the_part_that_a_target_claims_to_have_is_checked():
     data = os.urandom(MIB)
     blob = blob_of(data)
 

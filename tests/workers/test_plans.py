@@ -80,7 +80,7 @@ def test_a_plan_is_that_without_workers_and_its_file_is_applied_at_the_sites(fle
     assert done.code == 0 and set(done.data) == {"l1", "f1"}, done.err + done.out
     for id in ("l1", "f1"):
         assert (tmp_path / f"page-{id}").read_text() == f"of {id}: first\n"
-    # both targets are not as they were
+    # both targets have changed since the plan
     stale = fleet.json("apply", "there.plan", timeout=LONG)
     assert stale.code == 2 and {stale.error(id)["kind"] for id in ("l1", "f1")} == {"plan_stale"}, stale.out
 
