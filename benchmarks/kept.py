@@ -1,4 +1,4 @@
-"""Measures kept sessions beside connections that a bare asyncssh program keeps: ``python benchmarks/kept.py``.
+"""Measures kept sessions, and compares them with connections of a bare asyncssh program: ``python benchmarks/kept.py``.
 
 ``commands``: ``cmd.run hostname`` on 100 loopback servers (at most 2.5 times the floor). ``states``: 50 unchanged
 ``file.managed`` on 8 of them (at most 4 times). ``distance``: the second ``apply`` of these states on one target with a
@@ -233,17 +233,17 @@ async def _lateness(late: list[float]) -> None:
 
 @contextlib.contextmanager
 def far(fleet: Fleet) -> Iterator[tuple[Path, int]]:
-    """An inventory with the first target a long way off, and its port there."""
+    """(inventory file, port): only the first target, reached through a proxy with a delay."""
     words = [sys.executable, HERE / "distance.py", str(ROUND_TRIP), str(fleet.hosts[0].port)]
     process = subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         port = int(process.stdout.readline())
-        found: dict[str, Any] = yaml.safe_load(fleet.native.read_text())
+        document: dict[str, Any] = yaml.safe_load(fleet.native.read_text())
         id = fleet.hosts[0].id
-        found["hosts"] = {id: {**found["hosts"][id], "port": port}}
+        document["hosts"] = {id: {**document["hosts"][id], "port": port}}
         path = fleet.work / "far.yaml"
-        path.write_text(yaml.safe_dump(found))
+        path.write_text(yaml.safe_dump(document))
         known = fleet.known_hosts.read_text()
         with fleet.known_hosts.open("a") as stream:
             stream.write(known.replace(f":{fleet.hosts[0].port} ", f":{port} "))

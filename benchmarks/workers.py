@@ -79,7 +79,7 @@ class Bed:
     def workers(
         self, url: str, count: int, work: Path, program: list[str] | None = None
     ) -> Iterator[list[subprocess.Popen[str]]]:
-        """Workers that are ready. ``program``: the beginning of their command lines, in place of pushsalt."""
+        """Processes of ready workers. ``program``: the beginning of their command lines, in place of pushsalt."""
         asyncio.run(_prepare(url, self.folder / "workers"))
         running: list[subprocess.Popen[str]] = []
         try:
@@ -161,7 +161,7 @@ async def _prepare(url: str, folder: Path) -> None:
 async def shards_stored(
     url: str, folder: Path, process: subprocess.Popen[bytes], purge: bool = True
 ) -> tuple[int, float, float]:
-    """(shards, time of the first one, time of the last one) when no more come. ``purge``: empty the queue."""
+    """(shards, Unix time of the first one, of the last one) when no more come. ``purge``: empty the queue."""
     from pushsalt.workers import connection, names
 
     made = await connection.connect(url, folder)

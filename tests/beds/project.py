@@ -95,7 +95,7 @@ class Project:
     def argv(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "pushsalt", *arguments]
 
-    def start(self, *arguments: str, **more: Any) -> subprocess.Popen[bytes]:
+    def start(self, *arguments: str, **kwargs: Any) -> subprocess.Popen[bytes]:
         """Start the command in a process group of its own."""
         return subprocess.Popen(
             self.argv(*arguments),
@@ -104,12 +104,12 @@ class Project:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            **{"cwd": self.folder, **more},
+            **{"cwd": self.folder, **kwargs},
         )
 
-    def run(self, *arguments: str, timeout: float = 60, **more: Any) -> Done:
+    def run(self, *arguments: str, timeout: float = 60, **kwargs: Any) -> Done:
         """Run ``pushsalt ARGUMENTS`` to its end. Asserts that no traceback is shown, except in debug logs."""
-        return self.finish(self.start(*arguments, **more), timeout)
+        return self.finish(self.start(*arguments, **kwargs), timeout)
 
     @staticmethod
     def finish(process: subprocess.Popen[bytes], timeout: float = 60) -> Done:

@@ -85,12 +85,12 @@ class Site:
         )["serial"]
         return key
 
-    def options(self, *files: Path, **more: object) -> ConnectOptions:
-        return ConnectOptions(known_hosts=files or (self.known_hosts,), ssh_config=(), connect_timeout=8, **more)
+    def options(self, *files: Path, **kwargs: object) -> ConnectOptions:
+        return ConnectOptions(known_hosts=files or (self.known_hosts,), ssh_config=(), connect_timeout=8, **kwargs)
 
-    def target(self, key: Path | None, **more: object) -> Target:
+    def target(self, key: Path | None, **kwargs: object) -> Target:
         host = self.bed.targets["web1"].host()
-        values = {"host": "127.0.0.1", "port": host["port"], "user": host["user"], "agent": False, **more}
+        values = {"host": "127.0.0.1", "port": host["port"], "user": host["user"], "agent": False, **kwargs}
         return Target("web1", priv=(str(key),) if key else (), **values)
 
 
@@ -114,8 +114,8 @@ async def run(connection, *arguments):
     return output
 
 
-async def enter(site, key, options=None, **more):
-    connection = await connect(site.target(key, **more), options or site.options())
+async def enter(site, key, options=None, **kwargs):
+    connection = await connect(site.target(key, **kwargs), options or site.options())
     try:
         return await run(connection)
     finally:
@@ -127,9 +127,9 @@ def end(key):
     return parse_certificate(Path(f"{key}-cert.pub").read_text()).valid_before + 1
 
 
-async def refused(site, key, options=None, **more):
+async def refused(site, key, options=None, **kwargs):
     with pytest.raises(TargetError) as caught:
-        await enter(site, key, options, **more)
+        await enter(site, key, options, **kwargs)
     return caught.value
 
 

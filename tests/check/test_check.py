@@ -31,8 +31,8 @@ def tree(folder: Path, **files: str) -> Path:
     return folder
 
 
-def checked(cache: Path, *paths: Path, config: Path | None = None, **more: Any) -> Report:
-    return check(Settings(cache_dir=cache, config=config), Options(paths=paths, jobs=1, **more), Reporter())
+def checked(cache: Path, *paths: Path, config: Path | None = None, **kwargs: Any) -> Report:
+    return check(Settings(cache_dir=cache, config=config), Options(paths=paths, jobs=1, **kwargs), Reporter())
 
 
 def rules_of(report: Report) -> list[str]:

@@ -53,8 +53,8 @@ class Site:
         return done.out.strip()
 
     def jobs(self, *arguments: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(self.project.run("jobs", "list", "--out", "json", *arguments).out)
-        return found
+        document: list[dict[str, Any]] = json.loads(self.project.run("jobs", "list", "--out", "json", *arguments).out)
+        return document
 
     def go(self) -> None:
         (self.home / "go").touch()

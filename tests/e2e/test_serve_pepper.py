@@ -48,9 +48,9 @@ def test_pepper_on_targets(pepper):
     assert "Authentication denied" in pepper_error(pepper, "web1", "cmd.run", "id", user="ben")
 
 
-def pepper_error(pepper, *arguments, **more):
+def pepper_error(pepper, *arguments, **kwargs):
     with pytest.raises(AssertionError) as found:
-        pepper(*arguments, **more)
+        pepper(*arguments, **kwargs)
     return str(found.value)
 
 

@@ -23,8 +23,8 @@ from pushsalt.jobs.times import seconds, since
 from pushsalt.model import Explained, TargetReturn
 
 
-def start(ids=("a", "b"), **more):
-    return JobStart(new_jid(), "test.ping", ids=ids, start=time.time(), user="me", **more)
+def start(ids=("a", "b"), **kwargs):
+    return JobStart(new_jid(), "test.ping", ids=ids, start=time.time(), user="me", **kwargs)
 
 
 def record_job(folder, job, *returns, end=None, bounds=None):
@@ -154,8 +154,8 @@ def test_waiting_for_another_writer_has_a_time_limit(tmp_path, monkeypatch):
     other.execute("BEGIN IMMEDIATE")
     opened, connect = [], sqlite3.connect
 
-    def noted(*args, **more):
-        opened.append(connect(*args, **more))
+    def noted(*args, **kwargs):
+        opened.append(connect(*args, **kwargs))
         return opened[-1]
 
     monkeypatch.setattr(database.sqlite3, "connect", noted)

@@ -46,8 +46,8 @@ def received_passwords(tmp_path):
     return sorted(line.removeprefix("told ") for line in lines if line.startswith("told "))
 
 
-def open_project(made, **more):
-    settings = Settings(config=made.folder / "pushsalt.yaml", cache_dir=made.cache, **more)
+def open_project(made, **kwargs):
+    settings = Settings(config=made.folder / "pushsalt.yaml", cache_dir=made.cache, **kwargs)
     return Client(settings).project
 
 

@@ -12,8 +12,8 @@ from pushsalt.run.pace import Window
 from pushsalt.run.stopping import Stopping
 
 
-async def collect(ids, run_one, width=3, stop=None, **more):
-    returns = fan_out(Window(ids, width), run_one, stop or Stopping(), **more)
+async def collect(ids, run_one, width=3, stop=None, **kwargs):
+    returns = fan_out(Window(ids, width), run_one, stop or Stopping(), **kwargs)
     return [result async for some in returns for result in some]
 
 

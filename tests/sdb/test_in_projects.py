@@ -55,8 +55,8 @@ def asked(tmp_path):
     return log.read_text().split() if log.exists() else []
 
 
-def offline(**more):
-    return {"transport": "offline", "grains": {"os": "Debian"}, **more}
+def offline(**kwargs):
+    return {"transport": "offline", "grains": {"os": "Debian"}, **kwargs}
 
 
 def opened(made):

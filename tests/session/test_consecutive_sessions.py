@@ -310,7 +310,7 @@ async def test_the_connection_stays_open_for_the_next_target(manager: Manager, m
         way = alone.options.shared["resource"]["here"]
         await way.make_room(0)
 
-        async def broken(*arguments: object, **more: object) -> None:
+        async def broken(*arguments: object, **kwargs: object) -> None:
             raise TargetError("bootstrap_failed", "w2: the connection broke before anything was run", "run it again")
 
         monkeypatch.setattr(way.opening.result(), "open", broken)

@@ -19,8 +19,8 @@ from pushsalt.session.fetching import Fetch, _stays_inside, folder_of
 TOP = ["", "d", None, 0o755, 0, 0]
 
 
-def file(name: str, size: int = 1, **more: Any) -> list[Any]:
-    return [name, "f", more.get("what"), more.get("mode", 0o644), size, 0]
+def file(name: str, size: int = 1, **kwargs: Any) -> list[Any]:
+    return [name, "f", kwargs.get("what"), kwargs.get("mode", 0o644), size, 0]
 
 
 class Hostile:

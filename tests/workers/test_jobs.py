@@ -98,11 +98,11 @@ def test_secrets_are_hidden_as_without_workers(local, workers):
 def test_status(local, workers, server):
     deadline = time.monotonic() + 20
     while True:
-        found = json.loads(local.run("worker", "status", "--out", "json").out)
-        if set(found["sites"]) == {"default", "far"} and all(each["workers"] for each in found["sites"].values()):
+        document = json.loads(local.run("worker", "status", "--out", "json").out)
+        if set(document["sites"]) == {"default", "far"} and all(each["workers"] for each in document["sites"].values()):
             break
-        assert time.monotonic() < deadline, found
-    far = found["sites"]["far"]
+        assert time.monotonic() < deadline, document
+    far = document["sites"]["far"]
     assert far["waiting"] == 0
     (entry,) = far["workers"]
     assert set(entry) == {"id", "version", "since", "busy"}

@@ -98,9 +98,9 @@ def test_an_orchestration_is_that_without_workers(fleet, tmp_path):
     there = fleet.run("orchestrate", "steps", "--out", "json", timeout=LONG)
     here = fleet.run("orchestrate", "--workers", "", "steps", "--out", "json", timeout=LONG)
     assert there.code == here.code == 2, there.err
-    found = json.loads(there.out)
-    assert without_times(found) == without_times(json.loads(here.out))
-    [steps] = found["data"].values()
+    document = json.loads(there.out)
+    assert without_times(document) == without_times(json.loads(here.out))
+    [steps] = document["data"].values()
     results = {each["__id__"]: each["result"] for each in steps.values()}
     assert results == {"ping both": True, "states": True, "fails": False, "not run": False}
     listed = fleet.run("jobs", "list", "--out", "json", timeout=LONG)
