@@ -23,10 +23,10 @@ def test_each_file_has_one_day_of_three() -> None:
     assert left_out(FILES, 1, DAY) == set()
 
 
-def collected(*arguments: str, **env: str) -> set[str]:
+def collected(*words: str, **env: str) -> set[str]:
     files = ["tests/thin/test_old_pythons.py", "tests/test_stubs.py", "tests/test_share.py"]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-q", *arguments, *files],
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", *words, *files],
         cwd=ROOT,
         env={**os.environ, **env, "REQUIRE": ""},
         capture_output=True,
