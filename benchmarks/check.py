@@ -38,13 +38,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="How long `pushsalt check` takes.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rounds", type=int, default=3)
-    given = parser.parse_args()
+    options = parser.parse_args()
     empty, again = [], []
-    for _ in range(given.rounds):
+    for _ in range(options.rounds):
         with tempfile.TemporaryDirectory() as cache:
-            took, counted = once(given.folder.resolve(), Path(cache))
+            took, counted = once(options.folder.resolve(), Path(cache))
             empty.append(took)
-            again.append(once(given.folder.resolve(), Path(cache))[0])
+            again.append(once(options.folder.resolve(), Path(cache))[0])
     systems = len(counted["systems"])
     print(f"{counted['trees']} trees, {counted['sls']} SLS, {systems} systems; median (least to most) in seconds")
     for name, values in (("empty cache", empty), ("again", again)):

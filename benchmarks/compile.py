@@ -59,16 +59,16 @@ class Case:
         (pillar / "top.sls").write_text(TOP)
         (pillar / "formula.sls").write_text((self.folder / "pillar.example").read_text())
 
-    def run(self, python: str, script: str, **more: Any) -> dict[str, Any]:
+    def run(self, python: str, script: str, **kwargs: Any) -> dict[str, Any]:
         """The output of a child process: seconds by kind, and the low data. Raises RuntimeError with its error."""
-        asked = {"sls": self.sls, "roots": str(self.folder), "work": str(self.work), "rounds": self.rounds, **more}
-        argv = [python, str(HERE / script), json.dumps(asked)]
+        request = {"sls": self.sls, "roots": str(self.folder), "work": str(self.work), "rounds": self.rounds, **kwargs}
+        argv = [python, str(HERE / script), json.dumps(request)]
         env = {**os.environ, "XDG_CACHE_HOME": str(self.work / "cache")}  # has compiled templates of earlier runs
         done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=self.work, env=env)
         if done.returncode:
             raise RuntimeError(f"{script}: {done.stderr.strip()[-600:]}")
-        said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-        return said
+        output: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return output
 
 
 def compile_one(case: Case, salt: str, results: report.Results) -> None:
@@ -82,7 +82,7 @@ def compile_one(case: Case, salt: str, results: report.Results) -> None:
     again = case.run(sys.executable, "compile_pushsalt.py", grains=str(grains))
     if _comparable(ours["low"]) != _comparable(theirs["low"]):
         results.failed(section, "all", "the low data are not the same")
-    for name, said, kind in (
+    for name, output, kind in (
         ("Salt, first call", theirs, "first"),
         ("Salt, later calls", theirs, "later"),
         ("pushsalt, first call, empty cache", ours, "first"),
@@ -91,7 +91,7 @@ def compile_one(case: Case, salt: str, results: report.Results) -> None:
         ("pushsalt, other grains and pillar", ours, "different"),
         ("pushsalt, --no-render-cache", ours, "off"),
     ):
-        _add(results, section, name, said[kind])
+        _add(results, section, name, output[kind])
 
 
 def fleet(case: Case, targets: int, results: report.Results) -> None:
@@ -103,8 +103,8 @@ def fleet(case: Case, targets: int, results: report.Results) -> None:
         (f"{targets} targets, all different", targets, True),
     ):
         shutil.rmtree(case.work / "cache", ignore_errors=True)
-        said = case.run(sys.executable, "compile_pushsalt.py", grains=grains, fleet=count, different=different)
-        _add(results, f"fleet {case.name}", name, said["fleet"])
+        output = case.run(sys.executable, "compile_pushsalt.py", grains=grains, fleet=count, different=different)
+        _add(results, f"fleet {case.name}", name, output["fleet"])
 
 
 def _add(results: report.Results, section: str, name: str, seconds: list[dict[str, float]]) -> None:

@@ -18,11 +18,11 @@ from pushsalt.cli.__main__ import collect_rarely
 from pushsalt.minion.minion import Minion
 
 
-def main(asked: dict[str, Any]) -> None:
-    work, sls = Path(asked["work"]), asked["sls"].split(",")
-    grains = json.loads(Path(asked["grains"]).read_text())
-    count = asked.get("fleet") or 2
-    client = _client(work, asked["roots"], [_host(f"t{at}", grains, asked, at) for at in range(count)])
+def main(request: dict[str, Any]) -> None:
+    work, sls = Path(request["work"]), request["sls"].split(",")
+    grains = json.loads(Path(request["grains"]).read_text())
+    count = request.get("fleet") or 2
+    client = _client(work, request["roots"], [_host(f"t{at}", grains, request, at) for at in range(count)])
 
     def low(*ids: str, **options: Any) -> list[Any]:
         """The low data of each target, compiled by one job."""
@@ -35,17 +35,17 @@ def main(asked: dict[str, Any]) -> None:
             found.append(minion.call("state.show_low_sls", [sls], {}))
         return found
 
-    if asked.get("fleet"):
+    if request.get("fleet"):
         print(json.dumps({"fleet": [timed(lambda: low(*client.project.inventory.targets))]}))
         return
-    said = {
+    seconds = {
         "first": [timed(lambda: low("t0"))],
-        "later": [timed(lambda: low("t0")) for _ in range(asked["rounds"])],
+        "later": [timed(lambda: low("t0")) for _ in range(request["rounds"])],
         "different": [timed(lambda: low("t1"))],
-        "off": [timed(lambda: low("t0", render_cache=False)) for _ in range(asked["rounds"])],
+        "off": [timed(lambda: low("t0", render_cache=False)) for _ in range(request["rounds"])],
         "low": low("t0")[0],
     }
-    print(json.dumps(said))
+    print(json.dumps(seconds))
 
 
 def timed(work: Callable[[], object]) -> dict[str, float]:
@@ -55,13 +55,13 @@ def timed(work: Callable[[], object]) -> dict[str, float]:
     return {**cost, "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
 
 
-def _host(id: str, grains: dict[str, Any], asked: dict[str, Any], number: int) -> tuple[str, dict[str, Any]]:
+def _host(id: str, grains: dict[str, Any], request: dict[str, Any], number: int) -> tuple[str, dict[str, Any]]:
     """A target; every second one of two, and each of a fleet of different ones, has other values in what formulas
     read.
     """
     host = {"transport": "offline", "grains": {**grains, "id": id}}
-    if asked.get("different") or (number and not asked.get("fleet")):
-        pillar = (Path(asked["work"]) / "pillar" / "formula.sls").read_text()
+    if request.get("different") or (number and not request.get("fleet")):
+        pillar = (Path(request["work"]) / "pillar" / "formula.sls").read_text()
         keys = [line.partition(":")[0] for line in pillar.splitlines() if line[:1].isalpha() and ":" in line]
         host["grains"] |= {"osrelease": f"{number}", "kernelrelease": f"{number}", "oscodename": f"name{number}"}
         host["pillar"] = {key: {"benchmark": number} for key in keys}

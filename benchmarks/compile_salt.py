@@ -10,16 +10,16 @@ import time
 from pathlib import Path
 
 
-def main(asked):
+def main(request):
     import salt.config
     import salt.loader
 
-    work = Path(asked["work"])
+    work = Path(request["work"])
     opts = salt.config.minion_config(None)
     opts.update(
         file_client="local",
         id="t0",
-        file_roots={"base": [asked["roots"]]},
+        file_roots={"base": [request["roots"]]},
         pillar_roots={"base": [f"{work}/pillar"]},
         root_dir=str(work),
         cachedir=f"{work}/salt",
@@ -38,10 +38,10 @@ def main(asked):
     low = []
 
     def once():
-        low[:] = call(asked["sls"])
+        low[:] = call(request["sls"])
 
     first = [timed(once)]
-    later = [timed(once) for _ in range(asked["rounds"])]
+    later = [timed(once) for _ in range(request["rounds"])]
     grains = json.loads(json.dumps(dict(opts["grains"]), default=str))
     print(json.dumps({"first": first, "later": later, "low": low, "grains": grains}, default=str))
 

@@ -80,8 +80,8 @@ def commands(fleet: Fleet, venvs: Venvs) -> list[Contender]:
     ]
 
 
-def pushsalt(fleet: Fleet, *words: str, cache: str = "cache") -> list[str | Path]:
-    return [*PUSHSALT, "-i", fleet.native, "-c", _config(fleet), "--cache-dir", fleet.work / cache, *words]
+def pushsalt(fleet: Fleet, *arguments: str, cache: str = "cache") -> list[str | Path]:
+    return [*PUSHSALT, "-i", fleet.native, "-c", _config(fleet), "--cache-dir", fleet.work / cache, *arguments]
 
 
 # --- fifty unchanged files
@@ -168,8 +168,8 @@ def _deploy(fleet: Fleet) -> Path:
 # --- calls of each tool
 
 
-def _pyinfra(fleet: Fleet, venvs: Venvs, *words: str | Path) -> list[str | Path]:
-    return [venvs.bin("pyinfra", "pyinfra"), "--parallel", str(WIDTH), "-y", fleet.pyinfra, *words]
+def _pyinfra(fleet: Fleet, venvs: Venvs, *arguments: str | Path) -> list[str | Path]:
+    return [venvs.bin("pyinfra", "pyinfra"), "--parallel", str(WIDTH), "-y", fleet.pyinfra, *arguments]
 
 
 def _ansible(fleet: Fleet) -> dict[str, str]:
@@ -187,7 +187,7 @@ def _mitogen(fleet: Fleet, venvs: Venvs) -> dict[str, str]:
     return {**_ansible(fleet), "ANSIBLE_STRATEGY_PLUGINS": str(plugins), "ANSIBLE_STRATEGY": "mitogen_linear"}
 
 
-def _salt_ssh(fleet: Fleet, venvs: Venvs, *words: str) -> list[str | Path]:
+def _salt_ssh(fleet: Fleet, venvs: Venvs, *arguments: str) -> list[str | Path]:
     folder = fleet.work / "salt"
     folder.mkdir(exist_ok=True)
     options = {
@@ -200,4 +200,4 @@ def _salt_ssh(fleet: Fleet, venvs: Venvs, *words: str) -> list[str | Path]:
         "file_roots": {"base": [str(_sources(fleet))]},
     }
     (folder / "master").write_text(yaml.safe_dump(options))
-    return [venvs.bin("salt", "salt-ssh"), "-c", folder, "--roster-file", fleet.roster, "*", *words]
+    return [venvs.bin("salt", "salt-ssh"), "-c", folder, "--roster-file", fleet.roster, "*", *arguments]

@@ -108,22 +108,22 @@ def make_tree(folder: Path, files: int) -> None:
 def make_repo(path: Path, files: int, commits: int) -> None:
     git("init", "-q", "--bare", "--initial-branch=master", str(path))
     stream = [b"feature done\n"]
-    who = b"committer B <b@example.org> %d +0000\ndata 1\nx\n"
-    stream.append(b"commit refs/heads/master\n" + who % 1_600_000_000)
+    committer = b"committer B <b@example.org> %d +0000\ndata 1\nx\n"
+    stream.append(b"commit refs/heads/master\n" + committer % 1_600_000_000)
     for name in paths(files):
         data = f"id-{name}:\n  test.nop: []\n".encode()
         stream.append(b"M 100644 inline %s\ndata %d\n%s\n" % (name.encode(), len(data), data))
     for number in range(1, commits):
         data = str(number).encode()
-        stream.append(b"commit refs/heads/master\n" + who % (1_600_000_000 + number * 60))
+        stream.append(b"commit refs/heads/master\n" + committer % (1_600_000_000 + number * 60))
         stream.append(b"M 100644 inline changes/c%d\ndata %d\n%s\n" % (number % 200, len(data), data))
     git(f"--git-dir={path}", "fast-import", "--quiet", stdin=b"".join(stream) + b"done\n")
     for number in range(20):
         git(f"--git-dir={path}", "tag", f"v{number}", f"master~{min(commits - 1, number * 10)}")
 
 
-def git(*words: str, stdin: bytes = b"") -> None:
-    subprocess.run(["git", *words], input=stdin, check=True, stdout=subprocess.DEVNULL)
+def git(*arguments: str, stdin: bytes = b"") -> None:
+    subprocess.run(["git", *arguments], input=stdin, check=True, stdout=subprocess.DEVNULL)
 
 
 # --- in the process that is measured
@@ -250,10 +250,14 @@ def drop_caches() -> bool:
     return True
 
 
-def measure(python: str, who: str, *words: object) -> dict[str, float]:
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)} if who != "salts" else dict(os.environ)
+def measure(python: str, contender: str, *arguments: object) -> dict[str, float]:
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)} if contender != "salts" else dict(os.environ)
     done = subprocess.run(
-        [python, __file__, "--inside", who, *map(str, words)], check=True, capture_output=True, text=True, env=env
+        [python, __file__, "--inside", contender, *map(str, arguments)],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=env,
     )
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -271,45 +275,45 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--salt", default="")
     parser.add_argument("--inside", nargs="+", default=[])
-    given = parser.parse_args()
-    if given.inside:
-        who, *words = given.inside
-        if who == "readers":
+    options = parser.parse_args()
+    if options.inside:
+        contender, *words = options.inside
+        if contender == "readers":
             print(json.dumps(readers(words[0])))
         else:
-            function = ours if who == "ours" else salts
+            function = ours if contender == "ours" else salts
             print(json.dumps(function(words[0], words[1], words[2], int(words[3]), int(words[4]))))
         return
-    contenders = [("pushsalt", sys.executable, "ours")] + ([("Salt", given.salt, "salts")] if given.salt else [])
+    contenders = [("pushsalt", sys.executable, "ours")] + ([("Salt", options.salt, "salts")] if options.salt else [])
     with tempfile.TemporaryDirectory(prefix="pushsalt-bench-") as scratch:
         top = Path(scratch)
-        make_tree(top / "tree", given.files)
-        make_repo(top / "files.git", given.files, 1)
-        make_repo(top / "long.git", 0, given.commits)
+        make_tree(top / "tree", options.files)
+        make_repo(top / "files.git", options.files, 1)
+        make_repo(top / "long.git", 0, options.commits)
         dropped = drop_caches()
-        print(f"    {given.files} files, {given.commits} commits; cold: caches {'' if dropped else 'not '}dropped")
+        print(f"    {options.files} files, {options.commits} commits; cold: caches {'' if dropped else 'not '}dropped")
         for state in ("cold", "warm"):
             for what, place in (("roots", "tree"), ("git", "files.git")):
-                for name, python, who in contenders:
+                for name, python, contender in contenders:
                     runs = []
-                    words = [what, top / place, top / f"cache-{who}", given.files, 1]
+                    words = [what, top / place, top / f"cache-{contender}", options.files, 1]
                     if what == "git" and state == "cold":
-                        rows(f"{name} {what} first fetch", [measure(python, who, *words)])
-                    for _ in range(given.rounds):
+                        rows(f"{name} {what} first fetch", [measure(python, contender, *words)])
+                    for _ in range(options.rounds):
                         if state == "cold":
                             drop_caches()
-                        runs.append(measure(python, who, *words))
+                        runs.append(measure(python, contender, *words))
                     rows(f"{name} {what} {state}", runs)
-        for name, python, who in contenders:
-            for depth in (1, 0) if who == "ours" else (0,):
-                cache = top / f"cache-{who}-{depth}"
+        for name, python, contender in contenders:
+            for depth in (1, 0) if contender == "ours" else (0,):
+                cache = top / f"cache-{contender}-{depth}"
                 words = ["git", top / "long.git", cache, 0, depth]
-                rows(f"{name} {given.commits} commits, depth {depth}, first", [measure(python, who, *words)])
+                rows(f"{name} {options.commits} commits, depth {depth}, first", [measure(python, contender, *words)])
                 rows(
-                    f"{name} {given.commits} commits, depth {depth}, again",
-                    [measure(python, who, *words) for _ in range(given.rounds)],
+                    f"{name} {options.commits} commits, depth {depth}, again",
+                    [measure(python, contender, *words) for _ in range(options.rounds)],
                 )
-        rows("10,000 blobs", [measure(sys.executable, "readers", top / "files.git") for _ in range(given.rounds)])
+        rows("10,000 blobs", [measure(sys.executable, "readers", top / "files.git") for _ in range(options.rounds)])
 
 
 if __name__ == "__main__":

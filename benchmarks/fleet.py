@@ -41,8 +41,8 @@ class Fleet:
         self.known_hosts.write_text(known_hosts)
         self.ssh_config = self._write("ssh_config", self._ssh_config())
         self.ids = self._write("ids", "".join(f"{host.id}\n" for host in hosts))
-        told = {"key": str(key), "known_hosts": str(self.known_hosts), "hosts": [asdict(host) for host in hosts]}
-        self.json = self._write("fleet.json", json.dumps(told))
+        description = {"key": str(key), "known_hosts": str(self.known_hosts), "hosts": [asdict(host) for host in hosts]}
+        self.json = self._write("fleet.json", json.dumps(description))
         native = {"hosts": {host.id: self._native(host) for host in hosts}}
         self.native = self._write("inventory.yaml", yaml.safe_dump(native))
         self.roster = self._write("roster", yaml.safe_dump({host.id: self._salt(host) for host in hosts}))

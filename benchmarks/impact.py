@@ -77,15 +77,15 @@ def main() -> None:
     parser.add_argument("--ids", type=int, default=1000)
     parser.add_argument("--kinds", type=int, default=20)
     parser.add_argument("--times", type=int, default=5)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folder, cache = Path(place, "project"), Path(place, "cache")
         folder.mkdir()
-        project(folder, given.ids, given.kinds)
+        project(folder, options.ids, options.kinds)
         walls, cpus = [], []
-        for _ in range(given.times):
+        for _ in range(options.times):
             wall, cpu, out = run(folder, cache)
-            assert len(json.loads(out)["ids"]) == len(range(0, given.ids, given.kinds))
+            assert len(json.loads(out)["ids"]) == len(range(0, options.ids, options.kinds))
             walls.append(wall)
             cpus.append(cpu)
             print(f"{wall:6.2f} s wall-clock, {cpu:6.2f} s CPU")

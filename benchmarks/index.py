@@ -57,8 +57,8 @@ class Runs:
         python = self.venvs.bin(store, "python") if store in PEERS else sys.executable
         return [python, "-W", "ignore"]
 
-    def measure(self, store: str, script: str, *words: str) -> Any:
-        argv = [*self.python(store), str(HERE / script), store, *words]
+    def measure(self, store: str, script: str, *arguments: str) -> Any:
+        argv = [*self.python(store), str(HERE / script), store, *arguments]
         env = {**os.environ, "PYTHONPATH": str(HERE.parent) if store == "pushsalt" else ""}
         done = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True, env=env)
         return json.loads(done.stdout or "null")

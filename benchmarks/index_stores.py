@@ -167,11 +167,11 @@ STORES: dict[str, Callable[[str], Any]] = {"pushsalt": Pushsalt, "sqlite": Sqlit
 # --- figures ---------------------------------------------------------------------------------------------------------
 
 
-def listing(store: Callable[[str], Any], folder: str, kind: str, wanted: int) -> float:
+def listing(store: Callable[[str], Any], folder: str, kind: str, expected: int) -> float:
     began = now()
     found = store(folder).by_type(kind)
     took = now() - began
-    assert len(found) >= wanted, len(found)
+    assert len(found) >= expected, len(found)
     return took
 
 

@@ -145,23 +145,23 @@ def journal_writes(folder: Path) -> None:
     print(f"101 events: {median:.1f} ms, CPU {cpu:.1f} ms")
 
 
-def main(wanted: list[str]) -> None:
+def main(sections: list[str]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        if not wanted or "list" in wanted:
+        if not sections or "list" in sections:
             (folder / "list").mkdir()
             listed(folder / "list")
-        if not wanted or "returns" in wanted:
+        if not sections or "returns" in sections:
             (folder / "returns").mkdir()
             asyncio.run(returned(folder / "returns"))
-        if not wanted or "targets" in wanted:
+        if not sections or "targets" in sections:
             (folder / "targets").mkdir()
             targets(folder / "targets")
-        if not wanted or "apply" in wanted:
+        if not sections or "apply" in sections:
             (folder / "apply" / "states").mkdir(parents=True)
             (folder / "apply" / "states" / "ten.sls").write_text(TEN_STATES)
             targets(folder / "apply", words=("apply", "*", "ten"))
-        if not wanted or "events" in wanted:
+        if not sections or "events" in sections:
             (folder / "events").mkdir()
             journal_writes(folder / "events")
             targets(folder / "events", "event_journal", "the journal")

@@ -1,4 +1,4 @@
-"""Measures kept sessions beside connections that a bare asyncssh program keeps: ``python benchmarks/kept.py``.
+"""Measures kept sessions, and compares them with connections of a bare asyncssh program: ``python benchmarks/kept.py``.
 
 ``commands``: ``cmd.run hostname`` on 100 loopback servers (at most 2.5 times the floor). ``states``: 50 unchanged
 ``file.managed`` on 8 of them (at most 4 times). ``distance``: the second ``apply`` of these states on one target with a
@@ -64,10 +64,10 @@ class Kept:
         (roots / "bench.sls").write_text(yaml.safe_dump(high, sort_keys=False))
         (fleet.work / "kept.yaml").write_text(yaml.safe_dump({"file_roots": {"base": [str(roots)]}, "session": "10m"}))
 
-    async def run(self, *words: str, inventory: Path | None = None) -> tuple[float, str]:
+    async def run(self, *arguments: str, inventory: Path | None = None) -> tuple[float, str]:
         """Seconds of a whole command, and its output. Raises RuntimeError when it fails."""
         given = ["-i", inventory or self.fleet.native, "-c", self.fleet.work / "kept.yaml"]
-        argv = [*contenders.PUSHSALT, *given, "--cache-dir", self.fleet.work / "cache", *words, "--out", "json"]
+        argv = [*contenders.PUSHSALT, *given, "--cache-dir", self.fleet.work / "cache", *arguments, "--out", "json"]
         began = time.perf_counter()
         process = await asyncio.create_subprocess_exec(
             *map(str, argv), env=self.env, cwd=self.fleet.home, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -75,7 +75,7 @@ class Kept:
         out, err = await process.communicate()
         took = time.perf_counter() - began
         if process.returncode:
-            raise RuntimeError(f"{words}: status {process.returncode}: {out.decode()[-500:]} {err.decode()[-500:]}")
+            raise RuntimeError(f"{arguments}: status {process.returncode}: {out.decode()[-500:]} {err.decode()[-500:]}")
         return took, out.decode()
 
     def pids(self) -> list[int]:
@@ -237,17 +237,17 @@ async def _lateness(late: list[float]) -> None:
 
 @contextlib.contextmanager
 def far(fleet: Fleet) -> Iterator[tuple[Path, int]]:
-    """An inventory with the first target a long way off, and its port there."""
+    """(inventory file, port): only the first target, reached through a proxy with a delay."""
     words = [sys.executable, HERE / "distance.py", str(ROUND_TRIP), str(fleet.hosts[0].port)]
     process = subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         port = int(process.stdout.readline())
-        found: dict[str, Any] = yaml.safe_load(fleet.native.read_text())
+        document: dict[str, Any] = yaml.safe_load(fleet.native.read_text())
         id = fleet.hosts[0].id
-        found["hosts"] = {id: {**found["hosts"][id], "port": port}}
+        document["hosts"] = {id: {**document["hosts"][id], "port": port}}
         path = fleet.work / "far.yaml"
-        path.write_text(yaml.safe_dump(found))
+        path.write_text(yaml.safe_dump(document))
         known = fleet.known_hosts.read_text()
         with fleet.known_hosts.open("a") as stream:
             stream.write(known.replace(f":{fleet.hosts[0].port} ", f":{port} "))

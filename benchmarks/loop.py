@@ -17,9 +17,9 @@ from typing import Any
 import asyncssh
 
 
-async def main(told: dict[str, Any], width: int, command: str) -> None:
-    key = asyncssh.read_private_key(told["key"])
-    known_hosts = asyncssh.read_known_hosts(told["known_hosts"])
+async def main(fleet: dict[str, Any], width: int, command: str) -> None:
+    key = asyncssh.read_private_key(fleet["key"])
+    known_hosts = asyncssh.read_known_hosts(fleet["known_hosts"])
     free = asyncio.Semaphore(width)
 
     async def one(host: str, port: int, user: str) -> None:
@@ -32,7 +32,7 @@ async def main(told: dict[str, Any], width: int, command: str) -> None:
             done = await connection.run(command, check=True)
             print(str(done.stdout).strip())
 
-    await asyncio.gather(*(one(each["host"], each["port"], each["user"]) for each in told["hosts"]))
+    await asyncio.gather(*(one(each["host"], each["port"], each["user"]) for each in fleet["hosts"]))
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ def fleet_of(given: argparse.Namespace, work: Path) -> Iterator[fleets.Fleet]:
 
 
 def applied(given: argparse.Namespace, place: Path) -> None:
-    """Print what ``apply FILE.plan`` costs beside ``apply`` where nothing is to be changed."""
+    """Print the costs of ``apply FILE.plan`` and of ``apply`` where nothing is to be changed."""
     folder, work = place / "project", place / "fleet"
     folder.mkdir()
     work.mkdir()
@@ -133,27 +133,27 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=7)
     parser.add_argument("--sshd", type=int, default=0)
     parser.add_argument("--machines", type=int, default=0)
-    given = parser.parse_args()
-    fleet = given.sshd or given.machines
-    given.states = given.states or (50 if fleet else 200)
+    options = parser.parse_args()
+    fleet = options.sshd or options.machines
+    options.states = options.states or (50 if fleet else 200)
     if not fleet:
         ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: orphaned processes become children of this one
     with tempfile.TemporaryDirectory() as place:
         if fleet:
-            applied(given, Path(place))
+            applied(options, Path(place))
             return
         folder, top = Path(place, "project"), Path(place, "top")
         folder.mkdir()
         top.mkdir()
-        project(folder, top, given.states)
+        project(folder, top, options.states)
         commands = {
             "apply --test": ["apply", "here", "s", "--test"],
             "plan": ["plan", "here", "s"],
             "plan -o": ["plan", "here", "s", "-o", str(Path(place, "a.plan"))],
         }
         for kind in ("same", "new", "changed"):
-            prepare(top, given.states, kind)
-            compare(kind, commands, folder, given.times)
+            prepare(top, options.states, kind)
+            compare(kind, commands, folder, options.times)
 
 
 if __name__ == "__main__":

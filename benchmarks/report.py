@@ -19,7 +19,7 @@ Cost = dict[str, float]
 
 @dataclass
 class Results:
-    """``runs``: section -> contender -> the cost of each round. ``failures``: section -> contender -> why."""
+    """``runs``: section -> contender -> the cost of each round. ``failures``: section -> contender -> reason."""
 
     about: dict[str, str] = field(default_factory=dict)
     runs: dict[str, dict[str, list[Cost]]] = field(default_factory=dict)
@@ -35,17 +35,17 @@ class Results:
         path.with_name(f"{path.stem.upper()}.md").write_text(self.table())
 
     def add(self, section: str, name: str, cost: Cost) -> None:
-        kept = {key: round(cost[key], 4) for key in ("wall", "cpu", "rss")}
-        self.runs.setdefault(section, {}).setdefault(name, []).append(kept)
+        rounded = {key: round(cost[key], 4) for key in ("wall", "cpu", "rss")}
+        self.runs.setdefault(section, {}).setdefault(name, []).append(rounded)
 
     def failed(self, section: str, name: str, why: str) -> None:
         self.failures.setdefault(section, {})[name] = why
 
     def forget(self, section: str) -> None:
         """Drop the results of an earlier run for this section (all sizes)."""
-        for kept in (self.runs, self.failures):
-            for name in [name for name in kept if name.split()[0] == section]:
-                del kept[name]  # type: ignore[attr-defined]
+        for results in (self.runs, self.failures):
+            for name in [name for name in results if name.split()[0] == section]:
+                del results[name]  # type: ignore[attr-defined]
 
     def table(self) -> str:
         return "\n".join(self._lines()) + "\n"

@@ -83,14 +83,14 @@ def main() -> None:
     parser.add_argument("--targets", type=int, default=1000)
     parser.add_argument("--states", type=int, default=50)
     parser.add_argument("--times", type=int, default=5)
-    given = parser.parse_args()
+    options = parser.parse_args()
     if shutil.which("chromium") is None:
         raise SystemExit("there is no chromium on this machine")
     with tempfile.TemporaryDirectory() as folder:
         for name in ("alike", "different"):
             path = Path(folder, f"{name}.html")
-            page(path, given.targets, given.states, name == "alike")
-            times = [load(path, Path(folder)) for _ in range(given.times)]
+            page(path, options.targets, options.states, name == "alike")
+            times = [load(path, Path(folder)) for _ in range(options.times)]
             size = path.stat().st_size / 2**20
             print(f"{name:10} {size:6.2f} MiB {statistics.median(times):6.0f} ms (of {sorted(times)})", flush=True)
 

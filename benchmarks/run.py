@@ -53,11 +53,11 @@ class Bench:
 
     def compare(self, section: str, runners: Sequence[Contender], home: Path, rounds: int | None = None) -> None:
         """Run all contenders, interleaved; one that fails is reported and left out."""
-        wanted = [each for each in runners if not self.plan.only or any(word in each.name for word in self.plan.only)]
+        chosen = [each for each in runners if not self.plan.only or any(word in each.name for word in self.plan.only)]
         broken: set[str] = set()
         rounds = self.plan.rounds if rounds is None else rounds
         for number in range(rounds + 1):
-            for each in wanted:
+            for each in chosen:
                 if each.name in broken or number > (min(self.plan.heavy_rounds, rounds) if each.heavy else rounds):
                     continue
                 cost, trouble = self._once(each, home, first=number == 0)

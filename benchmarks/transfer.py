@@ -41,11 +41,11 @@ class Bench:
         (folder / "home").mkdir()
         (folder / "states").mkdir()
 
-    def apply(self, *words: str) -> float:
+    def apply(self, *arguments: str) -> float:
         """Seconds of a run of one state."""
         command = [
             *(sys.executable, "-m", "pushsalt.cli", "--cache-dir", str(self.folder / "cache")),
-            *("--file-root", str(self.folder / "states"), "run", self.target, "state.single", *words),
+            *("--file-root", str(self.folder / "states"), "run", self.target, "state.single", *arguments),
         ]
         began = time.perf_counter()
         probe = [sys.executable, "-c", PROBE, *command]
@@ -66,7 +66,9 @@ class Bench:
         same = statistics.median(self.apply(*words) for _ in range(rounds))
         (source / "d1" / "f1").write_text("one\n")
         changed = self.apply(*words)
-        return f"{files} files: first {first:.2f} s, unchanged {same:.2f} s, one changed {changed:.2f} s; {self.said()}"
+        return (
+            f"{files} files: first {first:.2f} s, unchanged {same:.2f} s, one changed {changed:.2f} s; {self.memory()}"
+        )
 
     def large(self, size: int, rounds: int) -> str:
         with (self.folder / "states" / "large").open("wb") as stream:
@@ -76,9 +78,9 @@ class Bench:
         words = ("file.managed", str(self.folder / "large"), "source=salt://large")
         first = self.apply(*words)
         same = statistics.median(self.apply(*words) for _ in range(rounds))
-        return f"{size} MB: first {first:.2f} s, unchanged {same:.2f} s; {self.said()}"
+        return f"{size} MB: first {first:.2f} s, unchanged {same:.2f} s; {self.memory()}"
 
-    def said(self) -> str:
+    def memory(self) -> str:
         peak, self.peak = self.peak, 0
         return f"{peak} MiB at most"
 

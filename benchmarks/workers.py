@@ -63,23 +63,23 @@ class Bed:
         (self.folder / "inventory.yaml").write_text(json.dumps({"defaults": {"site": SITE}, "hosts": hosts}))
         self.run("worker", "init", SITE)
 
-    def argv(self, *words: str) -> list[str]:
-        return [*map(str, contenders.PUSHSALT), *words]
+    def argv(self, *arguments: str) -> list[str]:
+        return [*map(str, contenders.PUSHSALT), *arguments]
 
-    def run(self, *words: str) -> tuple[float, str]:
+    def run(self, *arguments: str) -> tuple[float, str]:
         """Seconds of a whole command, and its output. Raises RuntimeError when it fails."""
         began = time.perf_counter()
-        done = subprocess.run(self.argv(*words), env=self.env, cwd=self.folder, capture_output=True, text=True)
+        done = subprocess.run(self.argv(*arguments), env=self.env, cwd=self.folder, capture_output=True, text=True)
         took = time.perf_counter() - began
         if done.returncode:
-            raise RuntimeError(f"{words}: status {done.returncode}: {done.stdout[-500:]} {done.stderr[-500:]}")
+            raise RuntimeError(f"{arguments}: status {done.returncode}: {done.stdout[-500:]} {done.stderr[-500:]}")
         return took, done.stdout
 
     @contextlib.contextmanager
     def workers(
         self, url: str, count: int, work: Path, program: list[str] | None = None
     ) -> Iterator[list[subprocess.Popen[str]]]:
-        """Workers that are ready. ``program``: the beginning of their command lines, in place of pushsalt."""
+        """Processes of ready workers. ``program``: the beginning of their command lines, in place of pushsalt."""
         asyncio.run(_prepare(url, self.folder / "workers"))
         running: list[subprocess.Popen[str]] = []
         try:
@@ -161,7 +161,7 @@ async def _prepare(url: str, folder: Path) -> None:
 async def shards_stored(
     url: str, folder: Path, process: subprocess.Popen[bytes], purge: bool = True
 ) -> tuple[int, float, float]:
-    """(shards, time of the first one, time of the last one) when no more come. ``purge``: empty the queue."""
+    """(shards, Unix time of the first one, of the last one) when no more come. ``purge``: empty the queue."""
     from pushsalt.workers import connection, names
 
     made = await connection.connect(url, folder)

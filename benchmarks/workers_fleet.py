@@ -67,11 +67,13 @@ second:
 class Command:
     """A controller's command, with its wall time and memory."""
 
-    def __init__(self, bed: Bed, out: Path, *words: str) -> None:
+    def __init__(self, bed: Bed, out: Path, *arguments: str) -> None:
         self._out = out
         self.began = time.time()
         with out.open("wb") as stream, out.with_suffix(".err").open("wb") as err:
-            self.process = subprocess.Popen(bed.argv(*words), env=bed.env, cwd=bed.folder, stdout=stream, stderr=err)
+            self.process = subprocess.Popen(
+                bed.argv(*arguments), env=bed.env, cwd=bed.folder, stdout=stream, stderr=err
+            )
         self.wall = self.mebibytes = 0.0
 
     def wait(self) -> dict[str, Any]:

@@ -61,13 +61,13 @@ def read() -> dict[str, Any]:
 
 def wrong(case: dict[str, Any]) -> list[str]:
     """Unaccepted differences of a case, and errors of the case."""
-    found = [
+    unaccepted = [
         f"{run['name']}: {block['text']}"
         for run in case["runs"]
         for block in [*run["states"], *run["machine"]]
         if not block["why"]
     ]
-    return [*case.get("trouble", []), *found] if case["runs"] else case.get("trouble") or ["not run"]
+    return [*case.get("trouble", []), *unaccepted] if case["runs"] else case.get("trouble") or ["not run"]
 
 
 def page(record: dict[str, Any]) -> str:
@@ -80,7 +80,7 @@ def page(record: dict[str, Any]) -> str:
         runs = {run["name"]: run for run in case["runs"]}
         cells = [_formula(case["formula"]), case["title"], ", ".join(f"`{name}`" for name in case["apply"])]
         cells += [_count(runs.get(name)) for name in ("test", "first", "second")]
-        cells += [_machines(case), _why(case)]
+        cells += [_machines(case), _remarks(case)]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 
@@ -122,21 +122,21 @@ def _machines(case: dict[str, Any]) -> str:
 
 def _reasons(case: dict[str, Any]) -> dict[str, list[str]]:
     """The reasons for accepted differences."""
-    found: dict[str, list[str]] = {}
+    reasons: dict[str, list[str]] = {}
     for run in case["runs"]:
         for block in [*run["states"], *run["machine"]]:
-            names = found.setdefault(block["why"], []) if block["why"] else []
+            names = reasons.setdefault(block["why"], []) if block["why"] else []
             if block["text"] not in names:
                 names.append(block["text"])
-    return found
+    return reasons
 
 
-def _why(case: dict[str, Any]) -> str:
-    said = [f"**{one}**" for one in wrong(case)]
+def _remarks(case: dict[str, Any]) -> str:
+    remarks = [f"**{one}**" for one in wrong(case)]
     for why, names in _reasons(case).items():
         shown = ", ".join(f"`{name}`" for name in names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        said.append(f"{shown}: {why}")
-    return "; ".join(said)
+        remarks.append(f"{shown}: {why}")
+    return "; ".join(remarks)
 
 
 if __name__ == "__main__":

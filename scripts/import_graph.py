@@ -1,4 +1,4 @@
-"""The packages of pushsalt in their order, and who imports whom.
+"""The packages of pushsalt in their order, and the packages that each one imports.
 
     python3 scripts/import_graph.py            writes docs/imports.md
     python3 scripts/import_graph.py --print    the page, to be looked at
@@ -184,7 +184,7 @@ def module_edges(package: str = "pushsalt") -> dict[str, set[str]]:
 
 def circles(edges: Mapping[str, Collection[str]]) -> list[list[str]]:
     """The groups of modules that import each other, directly or indirectly: Tarjan's strongly connected components."""
-    found: list[list[str]] = []
+    groups: list[list[str]] = []
     number: dict[str, int] = {}
     lowest: dict[str, int] = {}
     path: list[str] = []
@@ -201,13 +201,13 @@ def circles(edges: Mapping[str, Collection[str]]) -> list[list[str]]:
         if lowest[name] == number[name]:
             at = path.index(name)
             if len(path) - at > 1:
-                found.append(sorted(path[at:]))
+                groups.append(sorted(path[at:]))
             del path[at:]
 
     for name in sorted(edges):
         if name not in number:
             visit(name)
-    return found
+    return groups
 
 
 def edges() -> dict[str, set[str]]:

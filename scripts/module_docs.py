@@ -155,12 +155,12 @@ def pages() -> dict[Path, str]:
     return made
 
 
-def index(found: list[Module]) -> str:
+def index(documented: list[Module]) -> str:
     about = "Made from the docstrings by `make docs`. `pushsalt run TARGET sys.doc` shows the same."
     lines = ["# Modules", "", about, ""]
     for kind, title in TITLES.items():
         lines += [f"## {title}", "", "| module | |", "|---|---|"]
-        for module in found:
+        for module in documented:
             if module.kind == kind:
                 lines.append(f"| [{module.name}]({kind}/{module.name}.md) | {_cell(_headline(module))} |")
         lines.append("")

@@ -69,33 +69,33 @@ def cases() -> dict[str, str]:
 
 
 def taken_up(record: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The record with the outcomes of a folder."""
-    known = cases()
-    found = {name: one for name, one in record.get("cases", {}).items() if name in known}
+    """The record, with the cases of ``folder`` in place of older ones, and without cases that no longer exist."""
+    current = cases()
+    merged = {name: one for name, one in record.get("cases", {}).items() if name in current}
     for path in sorted(folder.glob("*.json")):
         one = json.loads(path.read_text(encoding="utf-8"))
         name = f"{one['file']}: {one['title']}"
-        if name in known:
-            found[name] = {"digest": known[name], "right": not one["wrong"], "marks": one["marks"]}
-    return {"date": datetime.date.today().isoformat(), "all": len(known), "cases": dict(sorted(found.items()))}
+        if name in current:
+            merged[name] = {"digest": current[name], "right": not one["wrong"], "marks": one["marks"]}
+    return {"date": datetime.date.today().isoformat(), "all": len(current), "cases": dict(sorted(merged.items()))}
 
 
 def counted(record: dict[str, Any]) -> dict[str, Counter[str]]:
     """function -> mark -> number of states."""
-    found: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[str]] = {}
     for one in record["cases"].values():
         for function, marks in one["marks"].items():
-            found.setdefault(function, Counter()).update(marks)
-    return found
+            counts.setdefault(function, Counter()).update(marks)
+    return counts
 
 
-def why(function: str, marks: Counter[str]) -> str:
+def reasons(function: str, marks: Counter[str]) -> str:
     """The reasons for which a function was not always sure."""
     words = []
     if marks["may"]:
-        nothing = footprints.of({"state": (parts := function.split("."))[0], "fun": parts[1], "name": "/x"}, {})
-        more = _ANYTHING if nothing.reads.everything else _LOOKS if nothing.reads != footprints.NOTHING else ""
-        words.append(", ".join(filter(None, (_REACTIONS, more))))
+        footprint = footprints.of({"state": (parts := function.split("."))[0], "fun": parts[1], "name": "/x"}, {})
+        reason = _ANYTHING if footprint.reads.everything else _LOOKS if footprint.reads != footprints.NOTHING else ""
+        words.append(", ".join(filter(None, (_REACTIONS, reason))))
     if marks["unknown"]:
         reasons = [text for pattern, text in UNKNOWN.items() if fnmatchcase(function, pattern)]
         words.append(reasons[0] if reasons else _COMMANDS if function.startswith("cmd.") else _FAILS)
@@ -107,12 +107,12 @@ def page(record: dict[str, Any]) -> str:
     functions = counted(record)
     total = sum(functions.values(), Counter[str]())
     wrong = [name for name, one in record["cases"].items() if not one["right"]]
-    told = f"\nIn {len(wrong)} cases it was wrong: {'; '.join(wrong)}.\n" if wrong else "\nAll of them were right.\n"
+    summary = f"\nIn {len(wrong)} cases it was wrong: {'; '.join(wrong)}.\n" if wrong else "\nAll of them were right.\n"
     head = HEAD.format(
         cases=len(record["cases"]),
         all=record["all"],
         date=record["date"],
-        wrong=told,
+        wrong=summary,
         **{mark: total[mark] for mark in MARKS},
     )
     return head + "".join(_rows(functions))
@@ -122,15 +122,15 @@ def _rows(functions: dict[str, Counter[str]]) -> Iterator[str]:
     for function, marks in sorted(functions.items()):
         if marks["may"] or marks["unknown"]:
             numbers = " | ".join(str(marks[mark]) for mark in MARKS)
-            yield f"| `{function}` | {numbers} | {why(function, marks)} |\n"
+            yield f"| `{function}` | {numbers} | {reasons(function, marks)} |\n"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", type=Path, metavar="DIR")
-    given = parser.parse_args()
-    if given.record:
-        record = taken_up(read() if RECORD.exists() else {}, given.record)
+    options = parser.parse_args()
+    if options.record:
+        record = taken_up(read() if RECORD.exists() else {}, options.record)
         RECORD.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     PAGE.write_text(page(read()), encoding="utf-8")
 

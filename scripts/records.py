@@ -29,17 +29,17 @@ def outcomes(record: dict[str, Any], folder: Path, keys: Iterable[str]) -> dict[
 
 def dates(cases: Iterable[dict[str, Any]]) -> str:
     """The days of the first and the last comparison, as text for a page."""
-    found = sorted({case["date"] for case in cases if "date" in case})
-    return " to ".join(sorted({found[0], found[-1]})) if found else "never"
+    days = sorted({case["date"] for case in cases if "date" in case})
+    return " to ".join(sorted({days[0], days[-1]})) if days else "never"
 
 
 def main(doc: str | None, take_up: Callable[[Path], None], target: Path, page: Callable[[], str]) -> int:
     """The command line of a script that writes the page ``target``."""
     parser = argparse.ArgumentParser(description=(doc or "").split("\n", 1)[0])
     parser.add_argument("--record", type=Path, metavar="DIR", help="take up the outcomes in this folder first")
-    asked = parser.parse_args()
-    if asked.record:
-        take_up(asked.record)
+    options = parser.parse_args()
+    if options.record:
+        take_up(options.record)
     target.write_text(page(), encoding="utf-8")
     print(target.relative_to(ROOT))
     return 0

@@ -79,16 +79,16 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     place = page.file.src_uri
     source = next((name for name, at in OUTSIDE.items() if at == place), f"docs/{place}")
 
-    def link(found: re.Match[str]) -> str:
-        text, target = found.groups()
+    def link(match: re.Match[str]) -> str:
+        text, target = match.groups()
         if target is None:
-            code = found.group()
+            code = match.group()
             if BACKSLASH_BAR not in code or code.startswith("```"):
                 return code
             return f"<code>{escape(code[1:-1], quote=False).replace(BACKSLASH_BAR, '&#124;')}</code>"
         path, _, anchor = target.partition("#")
         if not path or "://" in target or target.startswith("mailto:"):
-            return found.group()
+            return match.group()
         full = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
         if full == "docs/README.md":
             full = "docs/index.md"
@@ -99,7 +99,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         elif (ROOT / full).exists():  # source, which is not on the site
             return text
         else:
-            return found.group()  # mkdocs reports it as a broken link
+            return match.group()  # mkdocs reports it as a broken link
         relative = posixpath.relpath(to, posixpath.dirname(place) or ".")
         return f"[{text}]({relative}{'#' + anchor if anchor else ''})"
 

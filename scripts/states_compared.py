@@ -58,7 +58,7 @@ equal after each run. Compared {dates}.
 
 def shipped() -> list[str]:
     """Every state function that users can name, as ``module.function``."""
-    found = set()
+    functions = set()
     for path in sorted((ROOT / "thin" / "states").glob("*.py")):
         if path.stem == "__init__":
             continue
@@ -68,8 +68,8 @@ def shipped() -> list[str]:
         for word, value in vars(module).items():
             own = inspect.isfunction(value) and value.__module__ == module.__name__
             if own and not word.startswith(("_", *INNER)):
-                found.add(f"{name}.{alias.get(word, word)}")
-    return sorted(found)
+                functions.add(f"{name}.{alias.get(word, word)}")
+    return sorted(functions)
 
 
 def named(files: list[CaseFile]) -> set[str]:
@@ -122,18 +122,18 @@ def take_up_digests() -> None:
 
 def take_up_differing(folder: Path) -> None:
     """The lines of cases that differ by design; those of removed and of equal cases are dropped."""
-    wanted = differing()
+    recorded = differing()
     shown = {}
     for path in sorted(folder.glob("*.json")):
         one = json.loads(path.read_text(encoding="utf-8"))
         shown[one["file"], one["title"]] = one["lines"]
-    found: dict[str, dict[str, list[str]]] = {}
+    lines_by_file: dict[str, dict[str, list[str]]] = {}
     for file in load_all():
         for case in file.cases:
-            lines = shown.get((file.name, case.title), wanted.get(file.name, {}).get(case.title))
+            lines = shown.get((file.name, case.title), recorded.get(file.name, {}).get(case.title))
             if case.differs and lines:
-                found.setdefault(file.name, {})[case.title] = lines
-    records.write(DIFFERING, found)
+                lines_by_file.setdefault(file.name, {})[case.title] = lines
+    records.write(DIFFERING, lines_by_file)
 
 
 def _salt_version() -> str:
@@ -236,12 +236,12 @@ def main() -> int:
     parser.add_argument("--record", type=Path, metavar="DIR", help="take up the outcomes in this folder first")
     parser.add_argument("--differing", type=Path, metavar="DIR", help="take up only what cases differ in by design")
     parser.add_argument("--digests", action="store_true", help="the record holds for the code as it is now")
-    asked = parser.parse_args()
-    if asked.record:
-        take_up(asked.record)
-    if asked.differing:
-        take_up_differing(asked.differing)
-    if asked.digests:
+    options = parser.parse_args()
+    if options.record:
+        take_up(options.record)
+    if options.differing:
+        take_up_differing(options.differing)
+    if options.digests:
         take_up_digests()
     PAGE.write_text(page(_read()), encoding="utf-8")
     print(PAGE.relative_to(ROOT))

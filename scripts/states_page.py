@@ -49,9 +49,9 @@ def states() -> list[str]:
 
 
 def page() -> str:
-    found = states()
-    lines = [HEAD, " · ".join(f"[`{one}`](#{one.replace('.', '')})" for one in found), ""]
-    for one in found:
+    names = states()
+    lines = [HEAD, " · ".join(f"[`{one}`](#{one.replace('.', '')})" for one in names), ""]
+    for one in names:
         lines += section(one)
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines).rstrip() + "\n")
 
@@ -72,24 +72,24 @@ def section(name: str) -> list[str]:
 
 def arguments(name: str) -> dict[str, tuple[str, str]]:
     """argument -> (default, meaning) of all arguments of the state and of functions to which it passes them."""
-    said = _recorded()
-    more = {**said["modules"].get(name.partition(".")[0], {}), **said["more"].get(name, {})}
+    recorded = _recorded()
+    extra = {**recorded["modules"].get(name.partition(".")[0], {}), **recorded["more"].get(name, {})}
     module, function = _find("states", name)
     terms = _terms(function.doc)
-    made: dict[str, tuple[str, str]] = {}
+    meanings: dict[str, tuple[str, str]] = {}
     for argument, default in _defaults(function.args).items():
         default = "the ID" if argument == "name" else default
-        made[argument] = (default, more.get(argument) or terms.get(argument) or _shared(module, argument))
-    for argument, text in {**terms, **more}.items():
+        meanings[argument] = (default, extra.get(argument) or terms.get(argument) or _shared(module, argument))
+    for argument, text in {**terms, **extra}.items():
         if not argument.startswith("*"):
-            made.setdefault(argument, ("", more.get(argument) or text))
-    if name in said["passed_on"]:
-        for argument, text in _passed_on(said["passed_on"][name]).items():
-            made.setdefault(argument, ("", more.get(argument) or text))
-    made.update({argument: ("", text) for argument, text in more.items() if argument.startswith("*")})
-    empty = [argument for argument, (_, text) in made.items() if not text]
+            meanings.setdefault(argument, ("", extra.get(argument) or text))
+    if name in recorded["passed_on"]:
+        for argument, text in _passed_on(recorded["passed_on"][name]).items():
+            meanings.setdefault(argument, ("", extra.get(argument) or text))
+    meanings.update({argument: ("", text) for argument, text in extra.items() if argument.startswith("*")})
+    empty = [argument for argument, (_, text) in meanings.items() if not text]
     assert not empty, f"{name}: nothing says what these mean: {', '.join(empty)} (scripts/states_page.yaml)"
-    return made
+    return meanings
 
 
 @functools.cache
@@ -99,8 +99,8 @@ def _recorded() -> dict[str, Any]:
 
 def _find(kind: str, name: str) -> tuple[module_docs.Module, module_docs.Function]:
     module, _, function = name.partition(".")
-    found = next(one for one in module_docs.modules() if (one.kind, one.name) == (kind, module))
-    return found, found.functions[function]
+    documented = next(one for one in module_docs.modules() if (one.kind, one.name) == (kind, module))
+    return documented, documented.functions[function]
 
 
 def _defaults(args: ast.arguments) -> dict[str, str]:
@@ -123,13 +123,13 @@ def _default(value: ast.expr | None) -> str:
 
 def _terms(doc: str) -> dict[str, str]:
     """The descriptions of arguments in a docstring."""
-    made: dict[str, str] = {}
+    terms: dict[str, str] = {}
     for line in module_docs.markdown(doc):
-        found = re.match(r"- ((?:`[\w.-]+`(?:, )?)+)(?: \(.*?\))?: (.+)", line)
-        if found:
-            text = found.group(2)[0].upper() + found.group(2)[1:]
-            made.update(dict.fromkeys(re.findall(r"`([\w.-]+)`", found.group(1)), text.rstrip(".") + "."))
-    return made
+        match = re.match(r"- ((?:`[\w.-]+`(?:, )?)+)(?: \(.*?\))?: (.+)", line)
+        if match:
+            text = match.group(2)[0].upper() + match.group(2)[1:]
+            terms.update(dict.fromkeys(re.findall(r"`([\w.-]+)`", match.group(1)), text.rstrip(".") + "."))
+    return terms
 
 
 def _prose(doc: str) -> list[str]:

@@ -19,11 +19,11 @@ ROOT = Path(__file__).parent.parent
 HOME = os.environ.get("HOME", "/")
 
 
-def run(*words: object, folder: Path, **environment: str) -> str:
+def run(*arguments: object, folder: Path, **environment: str) -> str:
     """The output of the command; fails with all of it if the command fails."""
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     done = subprocess.run(
-        [str(word) for word in words],
+        [str(word) for word in arguments],
         cwd=folder,
         env={**kept, **environment},
         stdin=subprocess.DEVNULL,

@@ -119,7 +119,7 @@ def test_a_python_that_a_variable_names(monkeypatch: pytest.MonkeyPatch, tmp_pat
     ],
 )
 def test_containers_in_which_no_machine_can_be_booted(monkeypatch: pytest.MonkeyPatch, refused: str, said: str) -> None:
-    def run(*argv: object, check: bool = True, **more: object) -> subprocess.CompletedProcess[str]:
+    def run(*argv: object, check: bool = True, **kwargs: object) -> subprocess.CompletedProcess[str]:
         code = int(argv[0] == refused)
         if code and check:
             raise RuntimeError("Operation not permitted")

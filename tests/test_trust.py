@@ -34,14 +34,14 @@ class Minion:
         return name
 
 
-def context(**more: Any) -> RenderContext:
+def context(**kwargs: Any) -> RenderContext:
     minion = Minion()
     salt = {"test.get": minion.get, "test.obj": lambda: minion, "test.partial": lambda *a: a}
-    return RenderContext("it", {"id": "it"}, {"os": "Debian"}, {}, salt, **more)
+    return RenderContext("it", {"id": "it"}, {"os": "Debian"}, {}, salt, **kwargs)
 
 
-def rendered(text: str, **more: Any) -> str:
-    return render_text(Trusted(text, "test"), "jinja", path="/t", saltenv="base", context=context(**more))
+def rendered(text: str, **kwargs: Any) -> str:
+    return render_text(Trusted(text, "test"), "jinja", path="/t", saltenv="base", context=context(**kwargs))
 
 
 def test_a_plain_text_is_never_rendered() -> None:

@@ -1,4 +1,4 @@
-"""What beacons find on a machine, in place of the machine; inputs and recorded answers of Salt."""
+"""A simulated machine for beacons: inputs of cases, and the recorded answers of Salt."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import yaml
 HERE = Path(__file__).parents[1] / "cases" / "thin" / "beacons"
 ANSWERS = HERE / "answers.json"
 FIELDS = ("bytes_sent", "bytes_recv", "packets_sent", "packets_recv", "errin", "errout", "dropin", "dropout")
-NOTHING: dict[str, Any] = {
+IDLE: dict[str, Any] = {
     "load": [0.0, 0.0, 0.0],
     "memory": 0.0,
     "mounts": {},
@@ -26,19 +26,19 @@ NOTHING: dict[str, Any] = {
 
 
 def inputs() -> Iterator[dict[str, Any]]:
-    """``module``, ``config``, ``steps`` of each case; a step has all facts."""
+    """Yield ``module``, ``config`` and ``steps`` of each case; values that a step lacks are those of IDLE."""
     for module, cases in yaml.safe_load((HERE / "inputs.yaml").read_text()).items():
         for case in cases:
-            steps = [{**NOTHING, **step} for step in case.get("steps", ())]
+            steps = [{**IDLE, **step} for step in case.get("steps", ())]
             for step in steps:
                 step["net"] = {name: dict(zip(FIELDS, row, strict=True)) for name, row in step["net"].items()}
             yield {"module": module, "config": case["config"], "steps": steps}
 
 
 def answers() -> list[dict[str, Any]]:
-    """What Salt says to each case."""
-    found: list[dict[str, Any]] = json.loads(ANSWERS.read_text())
-    return found
+    """Salt's answer to each case: ``valid`` and ``events``."""
+    recorded: list[dict[str, Any]] = json.loads(ANSWERS.read_text())
+    return recorded
 
 
 def comparable(answer: dict[str, Any]) -> dict[str, Any]:
@@ -48,12 +48,12 @@ def comparable(answer: dict[str, Any]) -> dict[str, Any]:
         for step in answer["events"]
     ]
     valid, text = answer["valid"]
-    found: dict[str, Any] = json.loads(json.dumps({"valid": [bool(valid), text], "events": events}))
-    return found
+    without_times: dict[str, Any] = json.loads(json.dumps({"valid": [bool(valid), text], "events": events}))
+    return without_times
 
 
-def given(monkeypatch: Any, step: dict[str, Any]) -> None:
-    """Make these the facts about the machine."""
+def patch_machine(monkeypatch: Any, step: dict[str, Any]) -> None:
+    """Patch the functions that read the machine to return the values of this step."""
 
     def usage(mount: str) -> dict[str, Any]:
         if step["mounts"][mount] is None:
@@ -73,6 +73,6 @@ def given(monkeypatch: Any, step: dict[str, Any]) -> None:
 
 def functions(step: dict[str, Any]) -> dict[str, Any]:
     """``__salt__`` of a beacon."""
-    found: dict[str, Any] = {"service.status": lambda name: step["services"][name]}
-    found.update({f"status.{name}": lambda value=value: value for name, value in step["status"].items()})
-    return found
+    mocks: dict[str, Any] = {"service.status": lambda name: step["services"][name]}
+    mocks.update({f"status.{name}": lambda value=value: value for name, value in step["status"].items()})
+    return mocks

@@ -38,12 +38,12 @@ class CaProject(Project):
     def environment(self) -> dict[str, str]:
         return {**super().environment, **self.more}
 
-    def ca(self, *words: str, timeout: float = 60) -> Done:
-        return self.run("ca", *words, timeout=timeout)
+    def ca(self, *arguments: str, timeout: float = 60) -> Done:
+        return self.run("ca", *arguments, timeout=timeout)
 
-    def good(self, *words: str) -> Any:
+    def good(self, *arguments: str) -> Any:
         """Run ``pushsalt ca``, assert that it succeeded, and return its JSON output."""
-        done = self.ca(words[0], "--out", "json", *words[1:])
+        done = self.ca(arguments[0], "--out", "json", *arguments[1:])
         assert done.code == 0, done.err
         return Data(done.out)
 
@@ -78,9 +78,9 @@ def agent(socket: Path, *keys: Path) -> Iterator[str]:
         process.wait(5)
 
 
-def add(socket: str, *words: str) -> None:
+def add(socket: str, *arguments: str) -> None:
     env = {"SSH_AUTH_SOCK": socket, "PATH": "/usr/bin:/bin"}
-    subprocess.run(["ssh-add", "-q", *words], env=env, check=True, capture_output=True)
+    subprocess.run(["ssh-add", "-q", *arguments], env=env, check=True, capture_output=True)
 
 
 def no_token() -> str:

@@ -2,7 +2,7 @@
 
 ``PUSHSALT_FAULTS=10`` repeats each test of a fault, ``PUSHSALT_FAULTS_SECONDS=120`` and ``PUSHSALT_PARTITION=60`` give
 the lengths of random kills and of the partition; without them the tests are short. ``PUSHSALT_FAULTS_PATIENCE`` gives
-the seconds for which something is waited for.
+the time limit of each wait in seconds.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ three:
 """
 
 
-#: Seconds for which something is waited for, also on a machine with much other work.
+#: Time limit of each wait in seconds, also on a machine with much other work.
 PATIENCE = float(os.environ.get("PUSHSALT_FAULTS_PATIENCE", "180"))
 
 
@@ -67,34 +67,40 @@ class FaultBed:
                 (home / name).unlink(missing_ok=True)
         project.write("salt/alone.sls", STATES)
 
-    def json(self, *words: str) -> Done:
-        return self.project.json(*words, timeout=PATIENCE)
+    def json(self, *arguments: str) -> Done:
+        return self.project.json(*arguments, timeout=PATIENCE)
 
-    def worker(self, name: str = "w1", program: list[str] | None = None, url: str = "", *words: str) -> WorkerProcess:
-        return WorkerProcess(self.project, url or self.server.url, "default", name, program, *words)
+    def worker(
+        self, name: str = "w1", program: list[str] | None = None, url: str = "", *arguments: str
+    ) -> WorkerProcess:
+        return WorkerProcess(self.project, url or self.server.url, "default", name, program, *arguments)
 
     def counted(self, id: str) -> list[str]:
+        """The names of the states that ran on a target, in order, one entry for each run."""
         path = self.homes[id] / "count"
         return path.read_text().split() if path.exists() else []
 
     def until_all_wait(self) -> None:
+        """Wait until the second state runs on every target."""
         until(lambda: all("two" in self.counted(id) for id in IDS))
 
     def go(self) -> None:
+        """Let the second state end on every target."""
         for home in self.homes.values():
             (home / "go").touch()
 
     def all_once(self, done: Done) -> None:
+        """Assert that every state succeeded, and ran exactly once on every target."""
         assert done.code == 0, (done.out, done.err)
         for id in IDS:
             assert [ret["__id__"] for ret in values(done.data[id])] == ["one", "two", "three"]
             assert all(ret["result"] for ret in values(done.data[id]))
             assert self.counted(id) == ["one", "two", "three"]
 
-    def start(self, *words: str) -> tuple[subprocess.Popen[bytes], str]:
-        """Start an apply; its process, and the JID."""
+    def start(self, *arguments: str) -> tuple[subprocess.Popen[bytes], str]:
+        """Start ``apply`` of these states; returns its process and the JID."""
         path = self.project.folder.parent / "jid"
         path.unlink(missing_ok=True)
-        process = self.project.start("apply", "--out", "json", "--jid-file", str(path), "*", "alone", *words)
+        process = self.project.start("apply", "--out", "json", "--jid-file", str(path), "*", "alone", *arguments)
         until(lambda: path.exists() and path.read_text().strip())
         return process, path.read_text().strip()

@@ -26,9 +26,9 @@ GIT_ENV = {
 }
 
 
-def git(*words: str, stdin: bytes = b"", check: bool = True) -> str:
-    done = subprocess.run(["git", *words], input=stdin, env=GIT_ENV, capture_output=True, check=False)
-    assert not check or done.returncode == 0, (words, done.stderr.decode())
+def git(*arguments: str, stdin: bytes = b"", check: bool = True) -> str:
+    done = subprocess.run(["git", *arguments], input=stdin, env=GIT_ENV, capture_output=True, check=False)
+    assert not check or done.returncode == 0, (arguments, done.stderr.decode())
     return done.stdout.decode("utf-8", "surrogateescape").strip()
 
 
@@ -49,8 +49,8 @@ class Repo:
     def url(self) -> str:
         return f"file://{self.path}"
 
-    def git(self, *words: str, stdin: bytes = b"", check: bool = True) -> str:
-        return git(f"--git-dir={self.path}", *words, stdin=stdin, check=check)
+    def git(self, *arguments: str, stdin: bytes = b"", check: bool = True) -> str:
+        return git(f"--git-dir={self.path}", *arguments, stdin=stdin, check=check)
 
     def commit(
         self, files: Mapping[str, Any], branch: str = "master", *, fresh: bool = False, message: str = "change"

@@ -25,8 +25,8 @@ class Keeping:
     @property
     def brokers(self) -> list[dict[str, Any]]:
         """The descriptions of all brokers, by ``pushsalt session list``."""
-        found: list[dict[str, Any]] = json.loads(self.project.run("session", "list", "--out", "json").out)
-        return found
+        document: list[dict[str, Any]] = json.loads(self.project.run("session", "list", "--out", "json").out)
+        return document
 
     @property
     def pid(self) -> int:

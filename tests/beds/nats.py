@@ -46,10 +46,10 @@ def patched(**constants: object) -> list[str]:
 class NatsServer:
     """A server with a store in ``folder``, which can be killed and started again."""
 
-    def __init__(self, folder: Path, *words: str) -> None:
+    def __init__(self, folder: Path, *arguments: str) -> None:
         self.folder = folder
         self.port = free_port()
-        self.words = words
+        self.words = arguments
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -107,14 +107,14 @@ class WorkerProcess:
         site: str = "default",
         name: str = "w1",
         program: list[str] | None = None,
-        *words: str,
+        *arguments: str,
     ) -> None:
-        """``program``: the beginning of its command line, such as that of ``patched``; ``words``: its end."""
+        """``program``: the beginning of its command line, such as that of ``patched``; ``arguments``: its end."""
         self.folder = project.folder.parent / name
         self.folder.mkdir(exist_ok=True)
         self.log = self.folder / "log"
         variables = {"PUSHSALT_CACHE": str(self.folder / "cache")}
-        argv = [*(program or project.argv()), "worker", "--site", site, "--workers", url, *words]
+        argv = [*(program or project.argv()), "worker", "--site", site, "--workers", url, *arguments]
         self._stream: IO[bytes] = self.log.open("wb")
         self.process: subprocess.Popen[Any] = subprocess.Popen(
             argv,

@@ -10,31 +10,31 @@ from pathlib import Path
 
 
 def running(text: str | list[str], name: str = "cmdline") -> list[int]:
-    """Processes whose ``/proc/PID/cmdline`` (or ``environ``) contains this text, or equals this list of words."""
-    found = []
+    """Ids of processes whose ``/proc/PID/cmdline`` (or ``environ``) contains a text, or equals a list of words."""
+    pids = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
             data = (path / name).read_bytes()
         except OSError:
             continue
         if isinstance(text, list):
-            there = data == b"".join(word.encode() + b"\0" for word in text)
+            matches = data == b"".join(word.encode() + b"\0" for word in text)
         else:
-            there = text.encode() in data.replace(b"\0", b" ")
-        if there:
-            found.append(int(path.name))
-    return found
+            matches = text.encode() in data.replace(b"\0", b" ")
+        if matches:
+            pids.append(int(path.name))
+    return pids
 
 
 def children(pid: int) -> list[int]:
-    """The living child processes of this process."""
-    found = []
+    """The ids of the living child processes of a process."""
+    pids = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             state, parent = path.read_text().rpartition(")")[2].split()[:2]
             if int(parent) == pid and state != "Z":
-                found.append(int(path.parent.name))
-    return found
+                pids.append(int(path.parent.name))
+    return pids
 
 
 def wait_until(what: Callable[[], object], seconds: float = 20) -> None:

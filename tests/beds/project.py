@@ -14,7 +14,16 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 #: variables of this process that commands have, too; those of coverage let it measure them
-_KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "USER", "LOGNAME", "COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START")
+_INHERITED = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "USER",
+    "LOGNAME",
+    "COVERAGE_PROCESS_CONFIG",
+    "COVERAGE_PROCESS_START",
+)
 
 
 @dataclass
@@ -32,13 +41,13 @@ class Done:
         def no_constant(name: str) -> None:
             raise AssertionError(f"{name} is no JSON")
 
-        def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             assert len(pairs) == len(dict(pairs)), "a key comes twice"
             return dict(pairs)
 
-        found = json.loads(self.out, parse_constant=no_constant, object_pairs_hook=once)
-        assert isinstance(found, dict)
-        return found
+        document = json.loads(self.out, parse_constant=no_constant, object_pairs_hook=no_duplicates)
+        assert isinstance(document, dict)
+        return document
 
     def error(self, id: str) -> dict[str, Any]:
         """The error object of a target, whose three texts must not be empty."""
@@ -78,29 +87,29 @@ class Project:
 
     @property
     def environment(self) -> dict[str, str]:
-        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         cache = {"PUSHSALT_CACHE": str(self.cache), "XDG_RUNTIME_DIR": ""}
         python = {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
-        return {**kept, "HOME": str(self.home), **python, **cache, **self.variables}
+        return {**inherited, "HOME": str(self.home), **python, **cache, **self.variables}
 
-    def argv(self, *words: str) -> list[str]:
-        return [sys.executable, "-m", "pushsalt", *words]
+    def argv(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "pushsalt", *arguments]
 
-    def start(self, *words: str, **more: Any) -> subprocess.Popen[bytes]:
+    def start(self, *arguments: str, **kwargs: Any) -> subprocess.Popen[bytes]:
         """Start the command in a process group of its own."""
         return subprocess.Popen(
-            self.argv(*words),
+            self.argv(*arguments),
             env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            **{"cwd": self.folder, **more},
+            **{"cwd": self.folder, **kwargs},
         )
 
-    def run(self, *words: str, timeout: float = 60, **more: Any) -> Done:
-        """Run ``pushsalt words`` to its end. Asserts that no traceback is shown, except in debug logs."""
-        return self.finish(self.start(*words, **more), timeout)
+    def run(self, *arguments: str, timeout: float = 60, **kwargs: Any) -> Done:
+        """Run ``pushsalt ARGUMENTS`` to its end. Asserts that no traceback is shown, except in debug logs."""
+        return self.finish(self.start(*arguments, **kwargs), timeout)
 
     @staticmethod
     def finish(process: subprocess.Popen[bytes], timeout: float = 60) -> Done:
@@ -115,12 +124,12 @@ class Project:
         assert "Traceback" not in done.out + (done.err if not debug else ""), done.err or done.out
         return done
 
-    def json(self, *words: str, timeout: float = 60) -> Done:
-        """Run with ``--out json``; the first word is the command."""
-        return self.run(words[0], "--out", "json", *words[1:], timeout=timeout)
+    def json(self, *arguments: str, timeout: float = 60) -> Done:
+        """Run with ``--out json``; the first argument is the command."""
+        return self.run(arguments[0], "--out", "json", *arguments[1:], timeout=timeout)
 
 
 def values(ret: Any) -> list[dict[str, Any]]:
     """The state returns of a target, in the order of the run."""
     assert isinstance(ret, dict) and "error" not in ret, ret
-    return sorted(ret.values(), key=lambda one: one["__run_num__"])
+    return sorted(ret.values(), key=lambda state: state["__run_num__"])

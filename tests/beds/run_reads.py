@@ -16,16 +16,16 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 UPPER, LOWER = os.path.join(HERE, "upper"), os.path.join(HERE, "lower")
 #: time limit of a function in seconds, and of a whole module
-ONE, MODULE = 4, 60
+FUNCTION_SECONDS, MODULE_SECONDS = 4, 60
 
 
 class TooLong(BaseException):
     """Raised at the time limit; no function of pushsalt catches it."""
 
 
-def look():
+def changed_paths():
     """Path -> its kind and content, for everything that differs from the original root. Cache folders are left out."""
-    found = {}
+    changed = {}
     for folder, folders, files in os.walk(UPPER):
         for name in folders + files:
             path = os.path.join(folder, name)
@@ -34,21 +34,21 @@ def look():
                 continue
             new, old = _properties(path), _properties(LOWER + shown)
             if new != old:
-                found[shown] = new
+                changed[shown] = new
         folders[:] = [name for name in folders if not os.path.islink(os.path.join(folder, name))]
-    return found
+    return changed
 
 
 def _properties(path):
     try:
-        about = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return None
-    kind = stat.S_IFMT(about.st_mode)
-    properties = [about.st_mode, about.st_uid, about.st_gid]
+    kind = stat.S_IFMT(status.st_mode)
+    properties = [status.st_mode, status.st_uid, status.st_gid]
     if kind == stat.S_IFREG:
         with open(path, "rb") as stream:
-            properties += [about.st_size, about.st_mtime_ns, hash(stream.read(1 << 20))]
+            properties += [status.st_size, status.st_mtime_ns, hash(stream.read(1 << 20))]
     elif kind == stat.S_IFLNK:
         properties.append(os.readlink(path))
     return properties
@@ -61,7 +61,7 @@ def call(function, args, kwargs):
         raise TooLong
 
     signal.signal(signal.SIGALRM, late)
-    signal.alarm(ONE)
+    signal.alarm(FUNCTION_SECONDS)
     try:
         value = function(*args, **kwargs)
         if hasattr(value, "__next__"):
@@ -78,7 +78,7 @@ def call(function, args, kwargs):
         signal.alarm(0)
 
 
-def generic(function, values, more):
+def sample_arguments(function, values, more):
     """A value for each argument without a default; with ``more`` also for each with an empty default, where one is
     known.
     """
@@ -97,7 +97,7 @@ def generic(function, values, more):
     return args, kwargs
 
 
-def module(full, names, asked, before):
+def module(full, names, request, before):
     """Call the functions of one file, and report the outcome of each call and the files that changed since."""
     from thin import grains, loader, runtime
 
@@ -106,18 +106,18 @@ def module(full, names, asked, before):
     public = loader._public(loaders.modules._namespace(runtime, full))
     file = full.rpartition(".")[2]
     for name in names:
-        values, full_name = asked["generic"], ".".join((file, name))
-        calls = [] if full_name in asked["samples_only"] else [generic(public[name], values, False)]
-        told_apart = asked["unless"].get(full_name, ())
-        filled = generic(public[name], {key: values[key] for key in values if key not in told_apart}, True)
+        values, full_name = request["generic"], ".".join((file, name))
+        calls = [] if full_name in request["samples_only"] else [sample_arguments(public[name], values, False)]
+        excluded = request["unless"].get(full_name, ())
+        filled = sample_arguments(public[name], {key: values[key] for key in values if key not in excluded}, True)
         calls += [filled] if calls and filled not in calls else []
-        for given in asked["samples"].get(full_name, ()):
+        for given in request["samples"].get(full_name, ()):
             calls.append((given, {}) if isinstance(given, list) else ([], given))
-        came = [call(public[name], args, kwargs) for args, kwargs in calls]
-        after = look()
-        left = sorted(path for path in set(before) | set(after) if before.get(path) != after.get(path))
+        outcomes = [call(public[name], args, kwargs) for args, kwargs in calls]
+        after = changed_paths()
+        changed = sorted(path for path in set(before) | set(after) if before.get(path) != after.get(path))
         before = after
-        print(json.dumps([full, name, came, left]), flush=True)
+        print(json.dumps([full, name, outcomes, changed]), flush=True)
     print(json.dumps([full, None, [], []]), flush=True)
 
 
@@ -135,23 +135,23 @@ def prepare(samples):
 
 def main():
     with open(os.path.join(HERE, "calls.json")) as stream:
-        asked = json.load(stream)
-    IGNORED.extend(asked["ignored"])
-    prepare(asked)
+        request = json.load(stream)
+    IGNORED.extend(request["ignored"])
+    prepare(request)
     sys.path.insert(0, HERE)
     sys.stdin.close()
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 2)
-    for full, names in asked["modules"]:
-        before = look()
+    for full, names in request["modules"]:
+        before = changed_paths()
         child = os.fork()
         if child == 0:
             try:
-                module(full, names, asked, before)
+                module(full, names, request, before)
             finally:
                 os._exit(0)
-        end = time.time() + MODULE
+        end = time.time() + MODULE_SECONDS
         while os.waitpid(child, os.WNOHANG) == (0, 0):
             if time.time() > end:
                 os.kill(child, signal.SIGKILL)

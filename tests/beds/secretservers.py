@@ -171,9 +171,9 @@ class Store:
     def put(self, name: str, text: str) -> None:
         self._run("insert", "--multiline", "--force", name, text=text)
 
-    def _run(self, *words: str, text: str = "") -> None:
+    def _run(self, *arguments: str, text: str = "") -> None:
         env = {**os.environ, "PASSWORD_STORE_DIR": str(self.folder), "GNUPGHOME": str(self.gnupghome)}
-        subprocess.run(["pass", *words], input=text.encode(), env=env, check=True, capture_output=True, timeout=60)
+        subprocess.run(["pass", *arguments], input=text.encode(), env=env, check=True, capture_output=True, timeout=60)
 
 
 @contextlib.contextmanager

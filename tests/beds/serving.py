@@ -73,9 +73,9 @@ class Served:
         if self.process is not None and self.process.poll() is None:
             self.kill()
 
-    def start(self, *words: str) -> None:
+    def start(self, *arguments: str) -> None:
         """Start, and wait until it listens."""
-        self.process = self.project.start("serve", "--listen", "127.0.0.1:0", *words)
+        self.process = self.project.start("serve", "--listen", "127.0.0.1:0", *arguments)
         assert self.process.stdout is not None
         line = self.process.stdout.readline().decode()
         if not line.startswith("serving at "):
@@ -116,11 +116,11 @@ class Served:
         finally:
             connection.close()
 
-    def get(self, path: str, user: str = "", **more: Any) -> Answer:
-        return self.request("GET", path, user=user, **more)
+    def get(self, path: str, user: str = "", **kwargs: Any) -> Answer:
+        return self.request("GET", path, user=user, **kwargs)
 
-    def post(self, path: str, data: Any, user: str = "", **more: Any) -> Answer:
-        return self.request("POST", path, data, user, **more)
+    def post(self, path: str, data: Any, user: str = "", **kwargs: Any) -> Answer:
+        return self.request("POST", path, data, user, **kwargs)
 
     def low(self, user: str, **entry: Any) -> Answer:
         """A lowstate of one entry."""
@@ -134,8 +134,8 @@ class Served:
             self._tokens[user] = answer.data["return"][0]["token"]
         return self._tokens[user]
 
-    def login(self, user: str, password: str = PASSWORD, **more: Any) -> Answer:
-        return self.post("/login", {"username": user, "password": password, "eauth": "file", **more})
+    def login(self, user: str, password: str = PASSWORD, **kwargs: Any) -> Answer:
+        return self.post("/login", {"username": user, "password": password, "eauth": "file", **kwargs})
 
     @contextlib.contextmanager
     def stream(self, user: str, **headers: str) -> Iterator[Iterator[dict[str, Any]]]:

@@ -58,8 +58,8 @@ class Site:
         self.bed.wait()
         self.know()
 
-    def sign_host(self, name: str, *words: str) -> int:
-        done = self.project.good("sign-host", "--env", "prod", "--name", name, *words, f"{self.bed.host_key}.pub")
+    def sign_host(self, name: str, *arguments: str) -> int:
+        done = self.project.good("sign-host", "--env", "prod", "--name", name, *arguments, f"{self.bed.host_key}.pub")
         shutil.copy(done[0]["file"], self.certificate)
         self.bed.targets and self.reload()
         return int(done[0]["serial"])
@@ -76,21 +76,21 @@ class Site:
         """Clients accept the hosts that the CA signed, and no others."""
         self.known_hosts.write_text("\n".join(self.project.good("show", "--known-hosts")) + "\n")
 
-    def user(self, name: str, *words: str, role: str = "web") -> Path:
+    def user(self, name: str, *arguments: str, role: str = "web") -> Path:
         key = self.project.folder / name
         if not key.exists():
             keygen(key)
         self.serial = self.project.good(
-            "sign-user", "--env", "prod", "--role", role, "--id", name, *words, f"{key}.pub"
+            "sign-user", "--env", "prod", "--role", role, "--id", name, *arguments, f"{key}.pub"
         )["serial"]
         return key
 
-    def options(self, *files: Path, **more: object) -> ConnectOptions:
-        return ConnectOptions(known_hosts=files or (self.known_hosts,), ssh_config=(), connect_timeout=8, **more)
+    def options(self, *files: Path, **kwargs: object) -> ConnectOptions:
+        return ConnectOptions(known_hosts=files or (self.known_hosts,), ssh_config=(), connect_timeout=8, **kwargs)
 
-    def target(self, key: Path | None, **more: object) -> Target:
+    def target(self, key: Path | None, **kwargs: object) -> Target:
         host = self.bed.targets["web1"].host()
-        values = {"host": "127.0.0.1", "port": host["port"], "user": host["user"], "agent": False, **more}
+        values = {"host": "127.0.0.1", "port": host["port"], "user": host["user"], "agent": False, **kwargs}
         return Target("web1", priv=(str(key),) if key else (), **values)
 
 
@@ -105,8 +105,8 @@ def site(tmp_path):
             yield found
 
 
-async def run(connection, *words):
-    stream = await connection.open(words or ("/bin/echo", "here"))
+async def run(connection, *arguments):
+    stream = await connection.open(arguments or ("/bin/echo", "here"))
     output = b""
     while piece := await stream.read():
         output += piece
@@ -114,8 +114,8 @@ async def run(connection, *words):
     return output
 
 
-async def enter(site, key, options=None, **more):
-    connection = await connect(site.target(key, **more), options or site.options())
+async def enter(site, key, options=None, **kwargs):
+    connection = await connect(site.target(key, **kwargs), options or site.options())
     try:
         return await run(connection)
     finally:
@@ -127,9 +127,9 @@ def end(key):
     return parse_certificate(Path(f"{key}-cert.pub").read_text()).valid_before + 1
 
 
-async def refused(site, key, options=None, **more):
+async def refused(site, key, options=None, **kwargs):
     with pytest.raises(TargetError) as caught:
-        await enter(site, key, options, **more)
+        await enter(site, key, options, **kwargs)
     return caught.value
 
 

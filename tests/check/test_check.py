@@ -31,8 +31,8 @@ def tree(folder: Path, **files: str) -> Path:
     return folder
 
 
-def checked(cache: Path, *paths: Path, config: Path | None = None, **more: Any) -> Report:
-    return check(Settings(cache_dir=cache, config=config), Options(paths=paths, jobs=1, **more), Reporter())
+def checked(cache: Path, *paths: Path, config: Path | None = None, **kwargs: Any) -> Report:
+    return check(Settings(cache_dir=cache, config=config), Options(paths=paths, jobs=1, **kwargs), Reporter())
 
 
 def rules_of(report: Report) -> list[str]:
@@ -227,8 +227,8 @@ def test_github(report: Report, tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path) -> None:
     tree(tmp_path / "s", **{"x.sls": "a: {{ nothing }}\n", "y.sls": SOUND})
 
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "pushsalt", "--cache-dir", str(tmp_path / "cache"), "check", *words]
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "pushsalt", "--cache-dir", str(tmp_path / "cache"), "check", *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
 
     failed = run("s")

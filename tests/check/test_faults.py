@@ -26,9 +26,9 @@ def write(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-def checked(folder: Path, cache: Path, **more: Any) -> Report:
+def checked(folder: Path, cache: Path, **kwargs: Any) -> Report:
     settings = Settings(cache_dir=cache)
-    return check(settings, Options(paths=(folder,), jobs=1, **more), Reporter())
+    return check(settings, Options(paths=(folder,), jobs=1, **kwargs), Reporter())
 
 
 def said(found: Finding, folder: Path) -> tuple[str, str, int]:

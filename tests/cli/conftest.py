@@ -45,11 +45,11 @@ def invoke(monkeypatch, capfd, calls):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(api, "Client", fake_client.FakeClient)
 
-    def run(*words):
+    def run(*arguments):
         root.handlers[:] = [handler for handler in root.handlers if type(handler).__module__ != "pushsalt.log"]
         capfd.readouterr()
         with pytest.raises(SystemExit) as exited:
-            main(list(words))
+            main(list(arguments))
         sys.stdout.flush()
         out, err = capfd.readouterr()
         return Result(exited.value.code, out, err)

@@ -17,7 +17,7 @@ from pushsalt.redact import Redactor
 calls = []
 
 
-def state(tag, number, result=True, changes=None, comment="", **more):
+def state(tag, number, result=True, changes=None, comment="", **kwargs):
     """One state return in Salt's shape."""
     _, id, name, _ = tag.split("_|-")
     return {
@@ -31,7 +31,7 @@ def state(tag, number, result=True, changes=None, comment="", **more):
             "__run_num__": number,
             "start_time": "10:00:00.000000",
             "duration": 12.5,
-            **more,
+            **kwargs,
         }
     }
 

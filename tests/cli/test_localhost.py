@@ -19,9 +19,9 @@ def pushsalt(tmp_path):
     env |= {"PYTHONPATH": ROOT, "HOME": str(tmp_path / "home"), "PUSHSALT_CACHE": str(tmp_path / "cache")}
     (tmp_path / "home").mkdir(mode=0o700)
 
-    def run(*words, cwd=tmp_path, **more):
-        command = [sys.executable, "-m", "pushsalt", *words]
-        return subprocess.run(command, env=env | more, cwd=cwd, capture_output=True, text=True, timeout=60)
+    def run(*arguments, cwd=tmp_path, **kwargs):
+        command = [sys.executable, "-m", "pushsalt", *arguments]
+        return subprocess.run(command, env=env | kwargs, cwd=cwd, capture_output=True, text=True, timeout=60)
 
     return run
 

@@ -19,14 +19,14 @@ ROOT = str(Path(__file__).parent.parent.parent)
 SLOW = {"fast": [0, "value", "done", 0], "slow": [60, "value", "never", 0], "later": [60, "value", "never", 0]}
 
 
-def environment(**more):
-    return {**os.environ, "PYTHONPATH": ROOT, "PYTHONDONTWRITEBYTECODE": "1", **more}
+def environment(**kwargs):
+    return {**os.environ, "PYTHONPATH": ROOT, "PYTHONDONTWRITEBYTECODE": "1", **kwargs}
 
 
-def start(*words, fleet=SLOW, **more):
-    env = environment(FAKE_FLEET=json.dumps(fleet), FAKE_WARNING="begun", **more)
+def start(*arguments, fleet=SLOW, **kwargs):
+    env = environment(FAKE_FLEET=json.dumps(fleet), FAKE_WARNING="begun", **kwargs)
     process = subprocess.Popen(
-        [sys.executable, DRIVER, *words], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, DRIVER, *arguments], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert "begun" in process.stderr.readline()
     return process
@@ -100,12 +100,12 @@ def test_closed_stderr_and_stdin_do_no_harm():
     assert json.loads(done.stdout) == {"web1": True, "web2": True}
 
 
-def on_terminal(*words, fleet, **more):
+def on_terminal(*arguments, fleet, **kwargs):
     """Everything that a command writes to a terminal which is its stdout and stderr."""
     pid, terminal = pty.fork()
     if pid == 0:
-        env = environment(FAKE_FLEET=json.dumps(fleet), TERM="xterm-256color", **more)
-        os.execve(sys.executable, [sys.executable, DRIVER, *words], env)
+        env = environment(FAKE_FLEET=json.dumps(fleet), TERM="xterm-256color", **kwargs)
+        os.execve(sys.executable, [sys.executable, DRIVER, *arguments], env)
     received = b""
     while select.select([terminal], [], [], 30)[0]:
         try:

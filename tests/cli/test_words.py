@@ -90,9 +90,9 @@ def test_no_word_is_two_things():
 def test_a_word_that_is_taken_is_ours(invoke, calls, tmp_path, monkeypatch, word, row):
     monkeypatch.setattr("pushsalt.cli.asking._ask", lambda prompt, *more: prompt)  # there is no one to type
 
-    def asked(*words):
+    def asked(*arguments):
         calls.clear()
-        return without_times(invoke(*words)), list(calls)
+        return without_times(invoke(*arguments)), list(calls)
 
     if row.text in OF_EVERY_COMMAND:
         assert invoke(word) == invoke(row.text)

@@ -27,9 +27,9 @@ def environment(tmp_path):
     return {**kept, "HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "tmp"), "PYTHONPATH": str(ROOT)}
 
 
-def start(environment, *words, **more):
-    argv = [sys.executable, "-m", "pushsalt", "demo", *words]
-    return subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+def start(environment, *arguments, **kwargs):
+    argv = [sys.executable, "-m", "pushsalt", "demo", *arguments]
+    return subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kwargs)
 
 
 def nothing_left(environment):

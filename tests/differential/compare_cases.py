@@ -182,9 +182,9 @@ def main() -> int:
     told = "where to write down what came of each case"
     parser.add_argument("--record", type=Path, metavar="DIR", default=OUTCOMES, help=told)
     parser.add_argument("--stop", action="store_true", help="take kept machines of these files down (default: of all)")
-    asked = parser.parse_args()
-    if asked.stop:
-        for name in asked.files or ["*"]:
+    options = parser.parse_args()
+    if options.stop:
+        for name in options.files or ["*"]:
             stop(Path(name).stem)
         return 0
     python = Path(os.environ["SALT_PYTHON"])
@@ -192,17 +192,17 @@ def main() -> int:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     pairs.sweep()
     wrong = 0
-    for name in asked.files:
+    for name in options.files:
         path = Path(name) if name.endswith(".yaml") else CASES / f"{name}.yaml"
         file = load(path)
         begun = time.monotonic()
-        with kept(file, python, asked.again) if asked.keep else thrown_away(file, python) as bench:
+        with kept(file, python, options.again) if options.keep else thrown_away(file, python) as bench:
             print(f"{file.name}: machines ready after {time.monotonic() - begun:.1f} s", flush=True)
             for case in file.cases:
-                if asked.k and not _matches(asked.k, case):
+                if options.k and not _matches(options.k, case):
                     continue
                 begun = time.monotonic()
-                good, words, lines = run(bench, case, asked.record if path.resolve().parent == CASES else None)
+                good, words, lines = run(bench, case, options.record if path.resolve().parent == CASES else None)
                 wrong += not good
                 took = f"{time.monotonic() - begun:.1f} s"
                 print(f"{'ok ' if good else 'NOT'} {file.name}: {case.title}: {words} ({took})")

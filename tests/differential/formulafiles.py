@@ -174,10 +174,10 @@ def _git_dirs(folder: Path) -> Iterator[Path]:
             yield git
 
 
-def _git(git: Path, *words: str) -> bytes:
-    done = subprocess.run(["git", f"--git-dir={git}", *words], stdin=subprocess.DEVNULL, capture_output=True)
+def _git(git: Path, *arguments: str) -> bytes:
+    done = subprocess.run(["git", f"--git-dir={git}", *arguments], stdin=subprocess.DEVNULL, capture_output=True)
     if done.returncode:
-        raise ValueError(f"git {' '.join(words)} in {git}: {done.stderr.decode('utf-8', 'replace').strip()}")
+        raise ValueError(f"git {' '.join(arguments)} in {git}: {done.stderr.decode('utf-8', 'replace').strip()}")
     return done.stdout
 
 

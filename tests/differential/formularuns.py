@@ -210,7 +210,7 @@ def main() -> int:
     parser.add_argument("-k", metavar="WORD", default="", help="only cases whose title has this word")
     parser.add_argument("-v", action="store_true", help="show the differences that are accepted, too")
     parser.add_argument("--record", type=Path, metavar="DIR", default=OUTCOMES, help="where to write down what came")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # every signal removes the machines
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     python = Path(os.environ["SALT_PYTHON"])
@@ -219,9 +219,9 @@ def main() -> int:
     pairs.sweep()
     wrong = 0
     try:
-        files = [load(FOLDER / f"{name}.yaml") for name in asked.formulas] if asked.formulas else load_all()
+        files = [load(FOLDER / f"{name}.yaml") for name in options.formulas] if options.formulas else load_all()
         for file in files:
-            wrong += _formula(file, python, checkouts, asked)
+            wrong += _formula(file, python, checkouts, options)
     finally:
         checkouts.close()
     print(f"{wrong} not as they should be" if wrong else "all as they should be")

@@ -49,9 +49,9 @@ def pillar(case, cache):
 def main(questions, cache, answers):
     logging.disable(logging.CRITICAL)
     with open(questions) as stream:
-        asked = json.load(stream)
+        document = json.load(stream)
     found = {
-        kind: [work(case, os.path.join(cache, kind + str(number))) for number, case in enumerate(asked[kind])]
+        kind: [work(case, os.path.join(cache, kind + str(number))) for number, case in enumerate(document[kind])]
         for kind, work in (("gitfs", gitfs), ("pillar", pillar))
     }
     with open(answers, "w") as stream:

@@ -47,15 +47,15 @@ def main():
     os.dup2(2, 1)
     logging.disable(logging.CRITICAL)
     for line in sys.stdin:
-        asked = json.loads(line)
-        if "registered" in asked:
+        document = json.loads(line)
+        if "registered" in document:
             answer = registered()
         else:
             answer = []
-            for value, args in jinja_inputs.inputs(asked["seed"], asked["name"], asked["count"]):
+            for value, args in jinja_inputs.inputs(document["seed"], document["name"], document["count"]):
                 names = {"v": copy.deepcopy(value)}
                 names.update((f"a{number}", copy.deepcopy(arg)) for number, arg in enumerate(args))
-                text = asked["form"].replace("ARGS", ", ".join(f"a{number}" for number in range(len(args))))
+                text = document["form"].replace("ARGS", ", ".join(f"a{number}" for number in range(len(args))))
                 try:
                     answer.append(jinja_inputs.limited(lambda text=text, names=names: render(text, names)))
                 except (jinja_inputs.TooLong, MemoryError):

@@ -47,15 +47,15 @@ def main():
     salt.loader.matchers = lambda opts: Managed(load(dict(opts, grains={}, pillar={})))
     matchers = salt.loader.matchers(opts)
     for line in sys.stdin:
-        asked = json.loads(line)
-        own = dict(opts, **{key: asked[key] for key in ("id", "grains", "pillar", "resources", "nodegroups")})
-        own["manager"] = asked.get("manager")
+        document = json.loads(line)
+        own = dict(opts, **{key: document[key] for key in ("id", "grains", "pillar", "resources", "nodegroups")})
+        own["manager"] = document.get("manager")
         answers = []
-        for tgt_type, expression, delimiter in asked["ask"]:
+        for tgt_type, expression, delimiter in document["ask"]:
             more = {"delimiter": delimiter} if delimiter else {}
             try:
                 if tgt_type == "nodegroup":  # which reads the options of the process only
-                    tgt_type, expression = "compound", nodegroup_comp(expression, asked["nodegroups"])
+                    tgt_type, expression = "compound", nodegroup_comp(expression, document["nodegroups"])
                 answers.append(bool(matchers[tgt_type + "_match.match"](expression, opts=own, **more)))
             except Exception as exc:
                 answers.append(type(exc).__name__)

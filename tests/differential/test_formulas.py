@@ -169,8 +169,8 @@ def test_a_formula_of_a_folder_of_clones(tmp_path, monkeypatch, folder):
     place.mkdir(parents=True)
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
 
-    def git(*words: str) -> str:
-        argv = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *words]
+    def git(*arguments: str) -> str:
+        argv = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *arguments]
         return subprocess.run(argv, cwd=place, check=True, capture_output=True, text=True, env=environment).stdout
 
     git("init", "--quiet")

@@ -72,19 +72,19 @@ class Project:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(self.path(text), "utf-8")
 
-    def run(self, *words):
-        command = [sys.executable, "-m", "pushsalt", *words]
+    def run(self, *arguments):
+        command = [sys.executable, "-m", "pushsalt", *arguments]
         return subprocess.run(command, env=self.env, cwd=self.folder, capture_output=True, text=True, timeout=120)
 
-    def returns(self, *words, id="localhost"):
+    def returns(self, *arguments, id="localhost"):
         """The return of one id with ``--out json``."""
-        done = self.run(*words, "--out", "json")
+        done = self.run(*arguments, "--out", "json")
         assert done.returncode in (0, 2), done.stderr
         return json.loads(done.stdout)[id]
 
-    def apply(self, *words, id="localhost"):
+    def apply(self, *arguments, id="localhost"):
         """The states by ID, in the order in which they ran."""
-        states = self.returns("apply", id, *words, id=id)
+        states = self.returns("apply", id, *arguments, id=id)
         assert isinstance(states, dict), states
         assert "error" not in states, states
         return {one["__id__"]: one for one in sorted(states.values(), key=lambda one: one["__run_num__"])}

@@ -91,9 +91,9 @@ def test_a_workspace_of_another_user(project):
         os.chown(work / name, 65534, 65534)
     os.chown(work, 65534, 65534)
 
-    def target(*words, **more):
-        command = [sys.executable, "-m", "pushsalt", "target", "*", *words]
-        return subprocess.run(command, cwd=work, env=project.env | more, capture_output=True, text=True, timeout=60)
+    def target(*arguments, **kwargs):
+        command = [sys.executable, "-m", "pushsalt", "target", "*", *arguments]
+        return subprocess.run(command, cwd=work, env=project.env | kwargs, capture_output=True, text=True, timeout=60)
 
     refused = target()
     assert refused.returncode == 1

@@ -35,8 +35,8 @@ def project(tmp_path):
     return made
 
 
-def jobs(project, *words):
-    done = project.run("jobs", *words, "--out", "json")
+def jobs(project, *arguments):
+    done = project.run("jobs", *arguments, "--out", "json")
     assert done.code == 0, done.err
     return json.loads(done.out)
 
@@ -366,12 +366,12 @@ def test_a_cache_that_cannot_be_made_is_reported_and_the_run_continues(project):
     assert done.err.count("the job is not kept") == 1
 
 
-def mounted(project, script, *words):
+def mounted(project, script, *arguments):
     """The command in a mount namespace of its own, by this script, in which ``$C`` is the cache folder."""
     project.cache.mkdir(exist_ok=True)
     apart = ["unshare", "--mount", "--propagation", "private", "sh", "-ec"]
     process = subprocess.Popen(
-        [*apart, script, "sh", *project.argv(*words)],
+        [*apart, script, "sh", *project.argv(*arguments)],
         env={**project.environment, "C": str(project.cache)},
         cwd=project.folder,
         stdin=subprocess.DEVNULL,

@@ -48,9 +48,9 @@ def kept(project):
         yield found
 
 
-def process(kept, *words, **more):
-    asked = ("--out", "json", *words, "run", "t1", "pillar.get", "process", "unmask=True")
-    done = kept.project.run(*asked, **more)
+def process(kept, *arguments, **kwargs):
+    asked = ("--out", "json", *arguments, "run", "t1", "pillar.get", "process", "unmask=True")
+    done = kept.project.run(*asked, **kwargs)
     assert done.code == 0, (done.out, done.err)
     return done.data["t1"]
 

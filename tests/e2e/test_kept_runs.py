@@ -52,9 +52,9 @@ class Site:
         assert done.code == 0, done.err
         return done.out.strip()
 
-    def jobs(self, *words: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(self.project.run("jobs", "list", "--out", "json", *words).out)
-        return found
+    def jobs(self, *arguments: str) -> list[dict[str, Any]]:
+        document: list[dict[str, Any]] = json.loads(self.project.run("jobs", "list", "--out", "json", *arguments).out)
+        return document
 
     def go(self) -> None:
         (self.home / "go").touch()

@@ -22,9 +22,9 @@ def kept(project):
         yield found
 
 
-def ports(project, *words):
+def ports(project, *arguments):
     """The client's port of each target's connection, which identifies the connection."""
-    done = project.run(*SESSION, "run", "--out", "json", *words, "*", "cmd.run", "echo $SSH_CLIENT")
+    done = project.run(*SESSION, "run", "--out", "json", *arguments, "*", "cmd.run", "echo $SSH_CLIENT")
     assert done.code == 0, done.err
     return {id: text.split()[1] for id, text in done.data.items()}
 

@@ -21,8 +21,8 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
-def managed(project: Project, name: Path, source: str, *words: str) -> dict[str, object]:
-    done = project.json("run", "it", "state.single", "file.managed", str(name), f"source={source}", *words)
+def managed(project: Project, name: Path, source: str, *arguments: str) -> dict[str, object]:
+    done = project.json("run", "it", "state.single", "file.managed", str(name), f"source={source}", *arguments)
     (state,) = values(done.data["it"])
     return state
 

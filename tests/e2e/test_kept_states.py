@@ -53,9 +53,9 @@ class Site:
         assert done.code == 0, (done.out, done.err)
         return values(done.data["t1"])
 
-    def begun(self, *words, sls="long"):
+    def begun(self, *arguments, sls="long"):
         """An apply that is in its second state."""
-        process = self.project.start("apply", "--out", "json", *words, "t1", sls)
+        process = self.project.start("apply", "--out", "json", *arguments, "t1", sls)
         wait_until(lambda: "two" in counted(self.home))
         return process
 

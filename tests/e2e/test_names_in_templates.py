@@ -48,9 +48,9 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
-def applied(project: Project, text: str, *words: str) -> list[dict[str, Any]]:
+def applied(project: Project, text: str, *arguments: str) -> list[dict[str, Any]]:
     project.write("salt/it.sls", text)
-    return values(project.json("apply", "a", "it", *words).data["a"])
+    return values(project.json("apply", "a", "it", *arguments).data["a"])
 
 
 def seen(path: Path) -> dict[str, Any]:

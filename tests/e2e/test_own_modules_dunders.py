@@ -145,8 +145,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project
 
 
-def ran(project: Project, *words: str) -> Any:
-    done = project.json("run", "it", *words)
+def ran(project: Project, *arguments: str) -> Any:
+    done = project.json("run", "it", *arguments)
     assert done.code == 0, done.out + done.err
     return done.data["it"]
 

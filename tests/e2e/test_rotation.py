@@ -137,8 +137,8 @@ def test_masked_values_are_reported_once(rotation: Rotation) -> None:
 
 
 def test_a_default_is_not_masked(rotation: Rotation) -> None:
-    def asked(*words: str) -> object:
-        return rotation.json("run", "here", *words).data["here"]
+    def asked(*arguments: str) -> object:
+        return rotation.json("run", "here", *arguments).data["here"]
 
     assert asked("pillar.get", "no:such", "plain") == "plain"
     assert asked("pillar.get", "no:such", "default=plain") == "plain"

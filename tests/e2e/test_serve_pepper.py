@@ -20,11 +20,11 @@ def pepper(served, tmp_path):
     home = tmp_path / "home"
     home.mkdir()
 
-    def run(*words, user="anna", code=0):
+    def run(*arguments, user="anna", code=0):
         names = {"SALTAPI_URL": served.url, "SALTAPI_USER": user, "SALTAPI_PASS": PASSWORD, "SALTAPI_EAUTH": "file"}
         environment = {**names, "HOME": str(home), "PATH": os.environ["PATH"]}
         program = "from pepper.script import Pepper; raise SystemExit(Pepper()())"
-        argv = [sys.executable, "-W", "ignore", "-c", program, *words]
+        argv = [sys.executable, "-W", "ignore", "-c", program, *arguments]
         done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=120)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout
@@ -48,9 +48,9 @@ def test_pepper_on_targets(pepper):
     assert "Authentication denied" in pepper_error(pepper, "web1", "cmd.run", "id", user="ben")
 
 
-def pepper_error(pepper, *words, **more):
+def pepper_error(pepper, *arguments, **kwargs):
     with pytest.raises(AssertionError) as found:
-        pepper(*words, **more)
+        pepper(*arguments, **kwargs)
     return str(found.value)
 
 

@@ -42,8 +42,8 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
-def managed(project: Project, target: str, dest: Path, *words: str) -> dict[str, object]:
-    (ret,) = values(project.json("run", target, "state.single", "file.managed", str(dest), *words).data[target])
+def managed(project: Project, target: str, dest: Path, *arguments: str) -> dict[str, object]:
+    (ret,) = values(project.json("run", target, "state.single", "file.managed", str(dest), *arguments).data[target])
     return ret
 
 

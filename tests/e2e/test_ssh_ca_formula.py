@@ -60,13 +60,13 @@ class Site:
         self.project.write("pillar/top.sls", "base: {'*': [ssh]}")
         self.project.write("pillar/ssh.sls", json.dumps({"ssh_ca": {**data, **pillar}}))
 
-    def apply(self, *words):
-        done = self.project.json("apply", "web1", "ssh_ca", *words, timeout=120)
+    def apply(self, *arguments):
+        done = self.project.json("apply", "web1", "ssh_ca", *arguments, timeout=120)
         return done.code, done.data["web1"]
 
-    def good(self, *words):
+    def good(self, *arguments):
         """The states that changed something; fails unless all succeeded."""
-        code, states = self.apply(*words)
+        code, states = self.apply(*arguments)
         assert isinstance(states, dict), states
         assert (code, [ret["comment"] for ret in states.values() if ret["result"] is False]) == (0, []), states
         return {tag.split("_|-")[1] for tag, ret in states.items() if ret["changes"]}

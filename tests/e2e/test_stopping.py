@@ -41,8 +41,8 @@ def begun(project, bed):
         (home / name).unlink(missing_ok=True)
     site = project({"salt/site.sls": STATES.format(home=home)})
 
-    def begin(*words: str) -> subprocess.Popen[bytes]:
-        process = site.start("apply", "--out", "json", *words, "site")
+    def begin(*arguments: str) -> subprocess.Popen[bytes]:
+        process = site.start("apply", "--out", "json", *arguments, "site")
         wait_until((home / "count").exists)
         return process
 

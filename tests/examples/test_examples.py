@@ -57,8 +57,8 @@ def test_renderer_names_the_line(project: Project) -> None:
 def test_state(project: Project, tmp_path: Path) -> None:
     project.write("salt/one.sls", "for members only: banner.present\n")
 
-    def apply(*words: str) -> dict[str, Any]:
-        (ret,) = values(project.json("apply", "here", *words, "one").data["here"])
+    def apply(*arguments: str) -> dict[str, Any]:
+        (ret,) = values(project.json("apply", "here", *arguments, "one").data["here"])
         return ret
 
     file = tmp_path / "banner"

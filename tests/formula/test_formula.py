@@ -181,10 +181,10 @@ def test_add_a_tag_by_name(tmp_path):
 def test_show_a_folder(site):
     site.files({f"web-formula/{path}": text for path, text in FORMULA.items()} | {"web-formula/top.sls": "base: {}\n"})
     done = site.run("formula", "show", "./web-formula", "--out", "json")
-    found = json.loads(done.out)
-    assert found["states"] == ["web", "web.config"]
-    assert found["pillar"] == {"other": ["web/map.jinja"], "web": ["web/map.jinja"], "web:port": ["web/config.sls"]}
-    assert found["dependencies"] == ["systemd", "users"]
+    document = json.loads(done.out)
+    assert document["states"] == ["web", "web.config"]
+    assert document["pillar"] == {"other": ["web/map.jinja"], "web": ["web/map.jinja"], "web:port": ["web/config.sls"]}
+    assert document["dependencies"] == ["systemd", "users"]
     text = site.run("formula", "show", "./web-formula").out
     assert "web 1.2.3" in text and "Everything." in text and "port: 80" in text
 

@@ -17,8 +17,8 @@ if shutil.which("git") is None:
 def repo(tmp_path):
     """Makes a repository: `repo({"path": "text"}, name="r")`."""
 
-    def make(files=None, name="repo", **more):
-        return Repo(tmp_path / f"{name}.git", files, **more)
+    def make(files=None, name="repo", **kwargs):
+        return Repo(tmp_path / f"{name}.git", files, **kwargs)
 
     return make
 
@@ -36,8 +36,8 @@ def made(tmp_path):
 def remotes(tmp_path, made):
     """Makes the remotes of one command; each call is a new command over the same cache."""
 
-    def make(lock=None, strict=False, cache="cache", **more):
-        found = Remotes(tmp_path / cache, LockFile(lock, strict) if lock else None, silence=5.0, **more)
+    def make(lock=None, strict=False, cache="cache", **kwargs):
+        found = Remotes(tmp_path / cache, LockFile(lock, strict) if lock else None, silence=5.0, **kwargs)
         made.append(found)
         return found
 

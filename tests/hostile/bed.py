@@ -86,12 +86,12 @@ class Bed:
             hosts[id] = {**self.peers.host(id, self.key, script), "grains": {"role": "web"}}
         self.project.write("inventory.yaml", json.dumps({"hosts": hosts}))
 
-    def run(self, *words: str, timeout: float = 100, mutant: str = "") -> Run:
+    def run(self, *arguments: str, timeout: float = 100, mutant: str = "") -> Run:
         """Run the command. ``mutant``: Python that is run in its process first, to inject a fault."""
-        argv = self.project.argv(*words)
+        argv = self.project.argv(*arguments)
         if mutant:
             begin = f"import sys\n{mutant}\nimport runpy\nrunpy.run_module('pushsalt', run_name='__main__')"
-            argv = [sys.executable, "-c", begin, *words]
+            argv = [sys.executable, "-c", begin, *arguments]
         out, err = self.folder / "out", self.folder / "err"
         began = time.monotonic()
         with out.open("wb") as stdout, err.open("wb") as stderr:

@@ -19,8 +19,8 @@ CODE = f"import pathlib\ndef run():\n    pathlib.Path.home().joinpath('{MARKER}'
 STATE = "x\nevil:\n  file.managed:\n    - name: /nowhere\n    - template: py\n    - contents: " + json.dumps(CODE)
 
 
-def liar(**more: Any) -> Script:
-    return Script(grains={**CLAIMS, **more})
+def liar(**kwargs: Any) -> Script:
+    return Script(grains={**CLAIMS, **kwargs})
 
 
 @pytest.mark.parametrize(

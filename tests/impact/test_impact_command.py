@@ -23,8 +23,8 @@ HOSTS: dict[str, Any] = {
 MOTD = "file_|-/etc/motd_|-/etc/motd_|-managed"
 
 
-def git(folder: Path, *words: str) -> str:
-    argv = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@example.org", *words]
+def git(folder: Path, *arguments: str) -> str:
+    argv = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@example.org", *arguments]
     return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
 
 

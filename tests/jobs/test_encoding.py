@@ -1,4 +1,4 @@
-"""Values of the record, compressed and back."""
+"""Values of the record of jobs, compressed and decompressed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONG = "\0ä\U0001f600\n" * (1 << 19)
     ],
     ids=["text", "dict", "keys", "bytes"],
 )
-def test_long_texts_are_packed_in_parts_as_they_would_be_at_once(value):
+def test_long_texts_packed_in_parts_are_the_same_as_packed_at_once(value):
     whole = json.loads(encoding.text_of(value))
     assert encoding.unpack(encoding.pack(value)) == whole
     parts = list(encoding._parts(value, 0))
@@ -30,13 +30,13 @@ def test_long_texts_are_packed_in_parts_as_they_would_be_at_once(value):
     assert max(map(len, parts)) <= 12 * encoding._LONG
 
 
-def test_a_value_within_itself_ends():
+def test_a_value_that_contains_itself_ends():
     value = {"a": 1}
     value["b"] = [value]
     assert encoding.unpack(encoding.pack(value))["a"] == 1
 
 
-def test_damaged_data_is_said():
+def test_damaged_data_is_reported():
     data = encoding.pack({"a": 1})
     with pytest.raises(ValueError, match="damaged"):
         encoding.unpack(data[:-5])

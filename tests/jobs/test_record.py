@@ -23,11 +23,11 @@ from pushsalt.jobs.times import seconds, since
 from pushsalt.model import Explained, TargetReturn
 
 
-def start(ids=("a", "b"), **more):
-    return JobStart(new_jid(), "test.ping", ids=ids, start=time.time(), user="me", **more)
+def start(ids=("a", "b"), **kwargs):
+    return JobStart(new_jid(), "test.ping", ids=ids, start=time.time(), user="me", **kwargs)
 
 
-def keep(folder, job, *returns, end=None, bounds=None):
+def record_job(folder, job, *returns, end=None, bounds=None):
     """Record a job with these returns; returns the warnings."""
     said = []
     recorder = JobRecord(path_of(folder), said.append, bounds or Bounds())
@@ -62,7 +62,7 @@ def test_a_job_is_read_as_it_was_written(tmp_path):
     errors = [Explained("short", "long, with a place"), Explained("other", "other")]
     job = start(arg=["x", 1], kwarg={"k": [True]}, options={"timeout": 5.0}, words=["run"], origin={"host": "h"})
     first = TargetReturn("b", value, phases={"run": 0.5}, warnings=["w"], events=[{"tag": "t", "data": {}}], retcode=0)
-    assert keep(tmp_path, job, first, TargetReturn("a", errors, "errors", 2), end=ended(2)) == []
+    assert record_job(tmp_path, job, first, TargetReturn("a", errors, "errors", 2), end=ended(2)) == []
     jobs = Jobs(tmp_path)
     kept = jobs.get(job.jid)
     assert (kept.arg, kept.kwarg, kept.ids, kept.state, kept.exit_code) == (
@@ -80,7 +80,7 @@ def test_a_job_is_read_as_it_was_written(tmp_path):
     assert [text.explanation for text in found["a"].ret] == ["long, with a place", "other"]
 
 
-def test_any_value_can_be_kept():
+def test_any_value_can_be_stored():
     deep = []
     for _ in range(100_000):
         deep = [deep]
@@ -88,9 +88,9 @@ def test_any_value_can_be_kept():
         encoding.unpack(encoding.pack(value))
 
 
-def test_a_process_that_is_gone_leaves_a_lost_job(tmp_path):
+def test_the_job_of_an_ended_process_is_lost(tmp_path):
     job = start()
-    keep(tmp_path, job, TargetReturn("a", True))
+    record_job(tmp_path, job, TargetReturn("a", True))
     jobs = Jobs(tmp_path)
     assert jobs.get(job.jid).state == "running"
     child = os.fork()
@@ -113,7 +113,7 @@ def test_a_process_that_is_gone_leaves_a_lost_job(tmp_path):
 
 def test_a_resumed_job_is_judged_as_a_whole(tmp_path):
     job = start()
-    keep(tmp_path, job, TargetReturn("a", 1, exit_code=2), end=JobEnd(130, "interrupted", time.time()))
+    record_job(tmp_path, job, TargetReturn("a", 1, exit_code=2), end=JobEnd(130, "interrupted", time.time()))
     jobs = Jobs(tmp_path)
     assert (jobs.get(job.jid).failed, jobs.get(job.jid).unanswered) == (1, 1)
 
@@ -134,32 +134,32 @@ def test_a_resumed_job_is_judged_as_a_whole(tmp_path):
     assert jobs.returns(kept)["a"].ret == 2
 
 
-def test_a_full_disk_is_said_once(tmp_path):
+def test_a_full_disk_is_one_warning(tmp_path):
     job = start(ids=[str(number) for number in range(40)])
     returns = [TargetReturn(id, os.urandom(30_000).hex()) for id in job.ids]
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, hard))
     try:
-        said = keep(tmp_path, job, *returns, end=ended())
+        said = record_job(tmp_path, job, *returns, end=ended())
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert len(said) == 1
     assert "the job is not kept" in said[0]
 
 
-def test_another_writer_is_waited_for_only_a_while(tmp_path, monkeypatch):
-    keep(tmp_path, start(), end=ended())
+def test_waiting_for_another_writer_has_a_time_limit(tmp_path, monkeypatch):
+    record_job(tmp_path, start(), end=ended())
     monkeypatch.setattr(database, "PATIENCE", 0.05)
     other = sqlite3.connect(path_of(tmp_path), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     opened, connect = [], sqlite3.connect
 
-    def noted(*args, **more):
-        opened.append(connect(*args, **more))
+    def noted(*args, **kwargs):
+        opened.append(connect(*args, **kwargs))
         return opened[-1]
 
     monkeypatch.setattr(database.sqlite3, "connect", noted)
-    [said] = keep(tmp_path, start(), TargetReturn("a", 1), end=ended())
+    [said] = record_job(tmp_path, start(), TargetReturn("a", 1), end=ended())
     other.execute("ROLLBACK")
     other.close()
     assert "not kept" in said and "locked" in said
@@ -217,10 +217,10 @@ def test_a_small_return_waits_for_another_writer(tmp_path):
 
 
 def five_jobs(folder):
-    return [keep(folder, start(), TargetReturn("a", 1), TargetReturn("b", 1), end=ended()) for _ in range(5)]
+    return [record_job(folder, start(), TargetReturn("a", 1), TargetReturn("b", 1), end=ended()) for _ in range(5)]
 
 
-def test_several_write_at_once(tmp_path):
+def test_several_processes_write_at_once(tmp_path):
     """Uses separate processes: a process that is forked while a record is closed would keep locks of SQLite."""
     context = multiprocessing.get_context("spawn")
     with context.Pool(4, initializer=context.Barrier(4).wait) as pool:
@@ -233,7 +233,7 @@ def test_links_and_foreign_files_are_refused(tmp_path):
     (tmp_path / "jobs").mkdir(mode=0o700)
     (tmp_path / "elsewhere").write_bytes(b"")
     path_of(tmp_path).symlink_to(tmp_path / "elsewhere")
-    [said] = keep(tmp_path, start(), end=ended())
+    [said] = record_job(tmp_path, start(), end=ended())
     assert "not kept" in said
     assert (tmp_path / "elsewhere").read_bytes() == b""
 
@@ -241,7 +241,7 @@ def test_links_and_foreign_files_are_refused(tmp_path):
 def test_a_folder_that_others_can_write_to_is_refused(tmp_path):
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs").chmod(0o777)
-    [said] = keep(tmp_path, start(), end=ended())
+    [said] = record_job(tmp_path, start(), end=ended())
     assert "others can write to" in said
 
 
@@ -250,7 +250,7 @@ def test_an_older_version_is_migrated(tmp_path):
     path.parent.mkdir(mode=0o700)
     sqlite3.connect(path).close()
     path.chmod(0o644)
-    assert keep(tmp_path, start(), end=ended()) == []
+    assert record_job(tmp_path, start(), end=ended()) == []
     assert path.stat().st_mode & 0o777 == 0o600
     connection = sqlite3.connect(path)
     assert connection.execute("PRAGMA user_version").fetchone() == (database.VERSION,)
@@ -269,24 +269,24 @@ def test_jobs_of_each_older_version_stay(tmp_path, monkeypatch, version):
         connection.close()
     kept = Jobs(tmp_path).get(job.jid)
     assert Jobs(tmp_path).returns(kept)["a"].ret == {"x": 1}
-    assert keep(tmp_path, start(), end=ended()) == []
+    assert record_job(tmp_path, start(), end=ended()) == []
     assert len(Jobs(tmp_path).list()) == 2
 
 
-def test_bounds_remove_the_oldest_and_no_job_that_runs(tmp_path):
+def test_bounds_remove_the_oldest_jobs_and_no_running_one(tmp_path):
     old = replace(start(), start=time.time() - 90_000)
-    keep(tmp_path, old, end=ended())
+    record_job(tmp_path, old, end=ended())
     running = replace(start(), start=time.time() - 90_000)
-    keep(tmp_path, running)
+    record_job(tmp_path, running)
     new = start()
-    keep(tmp_path, new, TargetReturn("a", os.urandom(5000).hex()), end=ended(), bounds=Bounds(seconds=86400))
+    record_job(tmp_path, new, TargetReturn("a", os.urandom(5000).hex()), end=ended(), bounds=Bounds(seconds=86400))
     jobs = Jobs(tmp_path)
     assert {job.jid for job in jobs.list()} == {old.jid, running.jid, new.jid}, "it was pruned less than an hour ago"
     connection = database.open_database(jobs.path)
     assert prune_when_due(connection, Bounds(seconds=86400), time.time() + 4000) == [old.jid]
     connection.close()
     newest = start()
-    keep(tmp_path, newest, end=ended())
+    record_job(tmp_path, newest, end=ended())
     assert jobs.prune(Bounds(size=2000)) == [new.jid]
     assert {job.jid for job in jobs.list()} == {running.jid, newest.jid}
 

@@ -48,16 +48,16 @@ class Fleet:
         home.mkdir(parents=True, mode=0o700)
         (home / "known_hosts").write_bytes(bed.known_hosts.read_bytes())
 
-    def pushsalt(self, *words):
+    def pushsalt(self, *arguments):
         """(exit code, the JSON object on stdout)."""
         env = {**os.environ, "HOME": str(self.folder / "home"), "PYTHONPATH": str(ROOT)}
-        argv = [sys.executable, "-m", "pushsalt", "-c", str(self.folder / "pushsalt.yaml"), *words, "--out", "json"]
+        argv = [sys.executable, "-m", "pushsalt", "-c", str(self.folder / "pushsalt.yaml"), *arguments, "--out", "json"]
         done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=600, check=False)
         assert "Traceback" not in done.stdout + done.stderr
         return done.returncode, json.loads(done.stdout)
 
-    def apply(self, *words):
-        return self.pushsalt("apply", "*", "apache", "--pillar", json.dumps(PILLAR), *words)
+    def apply(self, *arguments):
+        return self.pushsalt("apply", "*", "apache", "--pillar", json.dumps(PILLAR), *arguments)
 
     def plan_and_apply(self):
         """(exit code of ``apply``, returns, the plan of each target), after plans and run were compared."""

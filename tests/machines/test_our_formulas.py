@@ -58,10 +58,10 @@ def site(tmp_path_factory):
         home.mkdir(parents=True, mode=0o700)
         (home / "known_hosts").write_bytes(bed.known_hosts.read_bytes())
 
-        def pushsalt(command, *words):
+        def pushsalt(command, *arguments):
             env = {**os.environ, "HOME": str(folder / "home"), "PYTHONPATH": str(ROOT)}
             argv = [sys.executable, "-m", "pushsalt", "-c", str(folder / "pushsalt.yaml"), command, "box", FORMULAS]
-            argv += ["--pillar", json.dumps(PILLAR), "--out", "json", *words]
+            argv += ["--pillar", json.dumps(PILLAR), "--out", "json", *arguments]
             done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=400, check=False)
             assert "Traceback" not in done.stdout + done.stderr
             return done.returncode, json.loads(done.stdout)["box"]

@@ -103,8 +103,8 @@ def found(site: Site, before: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return kept
 
 
-def selected(site: Site, *words: str) -> list[str]:
-    return site.project.run("target", *words).out.split()
+def selected(site: Site, *arguments: str) -> list[str]:
+    return site.project.run("target", *arguments).out.split()
 
 
 @pytest.mark.parametrize(

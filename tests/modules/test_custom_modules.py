@@ -36,9 +36,9 @@ def found(tmp_path: Path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
 
-    def find(saltenv: str = "base", **more: object) -> CustomModules:
+    def find(saltenv: str = "base", **kwargs: object) -> CustomModules:
         roots = {env: [str(tmp_path / env)] for env in ("base", "dev")}
-        opts = {"file_roots": roots, **more}
+        opts = {"file_roots": roots, **kwargs}
         return CustomModules(FileServer(opts), opts, saltenv)
 
     return find

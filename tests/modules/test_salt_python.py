@@ -159,8 +159,8 @@ def project(tmp_path: Path, fake: Path) -> Project:
     return Project(tmp_path, salt_python=str(fake), ssh_minion_opts={"zz_program": f"{tmp_path}/program"})
 
 
-def ran(project: Project, *words: str) -> Any:
-    done = project.json("run", "localhost", *words)
+def ran(project: Project, *arguments: str) -> Any:
+    done = project.json("run", "localhost", *arguments)
     assert done.code == 0, done.out + done.err
     return done.data["localhost"]
 

@@ -62,8 +62,8 @@ def taken(ret: Any) -> Any:
     return message["ret"]
 
 
-def odd(**more: Any) -> dict[str, Any]:
-    return {"a_|-b_|-c_|-d": {"result": True, "changes": {}, "comment": "", "__run_num__": 0, **more}}
+def odd(**kwargs: Any) -> dict[str, Any]:
+    return {"a_|-b_|-c_|-d": {"result": True, "changes": {}, "comment": "", "__run_num__": 0, **kwargs}}
 
 
 @pytest.mark.parametrize("name", OUTPUTTERS)

@@ -13,10 +13,10 @@ from pushsalt.outputters import load, nested, rich
 pytestmark = pytest.mark.slow
 
 
-def state(tag, number, result=True, changes=None, comment="", **more):
+def state(tag, number, result=True, changes=None, comment="", **kwargs):
     _, id, name, _ = tag.split("_|-")
     base = {"result": result, "changes": changes or {}, "comment": comment, "name": name, "__id__": id}
-    return {tag: {**base, "__sls__": "web", "__run_num__": number, "duration": 12.5, **more}}
+    return {tag: {**base, "__sls__": "web", "__run_num__": number, "duration": 12.5, **kwargs}}
 
 
 PKG = state("pkg_|-web_|-nginx_|-installed", 1, True, {"nginx": {"old": "", "new": "1.22"}}, "installed")

@@ -13,8 +13,8 @@ from pushsalt.outputters import load
 KNOWN = json.loads((Path(__file__).parent / "cases" / "highstate.json").read_text("utf-8"))
 
 
-def shown(data: dict[str, Any], **more: Any) -> str:
-    return load("highstate").output(data, **more)
+def shown(data: dict[str, Any], **kwargs: Any) -> str:
+    return load("highstate").output(data, **kwargs)
 
 
 @pytest.mark.parametrize("case", KNOWN["cases"], ids=lambda case: str(case["options"]))

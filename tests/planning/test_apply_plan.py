@@ -36,8 +36,8 @@ def states(project: Project, data: dict[str, Any], name: str = "s") -> None:
     project.write(f"salt/{name}.sls", json.dumps(data))
 
 
-def planned(project: Project, *words: str) -> str:
-    done = project.run("plan", "here", "s", "-o", "a.plan", "--out", "quiet", *words)
+def planned(project: Project, *arguments: str) -> str:
+    done = project.run("plan", "here", "s", "-o", "a.plan", "--out", "quiet", *arguments)
     assert done.code == 0, done.err
     return "a.plan"
 
@@ -205,9 +205,9 @@ def test_targets_that_could_not_be_planned(project: Project, top: Path) -> None:
 def test_the_revision_and_the_lock_file(project: Project, top: Path) -> None:
     states(project, {f"{top}/f": {"file.managed": [{"contents": "x"}]}})
 
-    def git(*words: str) -> None:
+    def git(*arguments: str) -> None:
         own = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-        subprocess.run(["git", "-C", str(project.folder), *own, *words], check=True, capture_output=True)
+        subprocess.run(["git", "-C", str(project.folder), *own, *arguments], check=True, capture_output=True)
 
     git("init", "-q")
     git("add", "pushsalt.yaml", "salt")

@@ -24,12 +24,12 @@ def chunk(id: str, function: str, /, **arguments: Any) -> dict[str, Any]:
     return {"state": state, "fun": fun, "__id__": id, "name": id, "__sls__": "s", **arguments}
 
 
-def marked(*states: tuple[dict[str, Any], dict[str, Any]], details: Any = None, **more: Any) -> dict[str, Marked]:
+def marked(*states: tuple[dict[str, Any], dict[str, Any]], details: Any = None, **kwargs: Any) -> dict[str, Marked]:
     """id -> mark, of chunks with their returns in the order of the run."""
     returns = {tag_of(low): {**ret, "__run_num__": number} for number, (low, ret) in enumerate(states)}
     by_id = {low["__id__"]: tag_of(low) for low, _ in states}
     notes = {by_id[id]: found for id, found in (details or {}).items()}
-    found = marks([low for low, _ in states], returns, notes, **more)
+    found = marks([low for low, _ in states], returns, notes, **kwargs)
     return {each.tag.split("_|-")[1]: each for each in found}
 
 

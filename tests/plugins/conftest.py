@@ -54,9 +54,9 @@ class Bed(Project):
         roots = {"file_roots": {"base": ["salt"]}, "pillar_roots": {"base": ["pillar"]}}
         self.write("pushsalt.yaml", json.dumps({**roots, **places, **settings}))
 
-    def say(self, *words: str) -> Done:
+    def say(self, *arguments: str) -> Done:
         """Run the command; returns its output as one text."""
-        done = self.run(*words)
+        done = self.run(*arguments)
         return Done(done.code, done.out + done.err, done.err)
 
 

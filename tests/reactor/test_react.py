@@ -25,8 +25,8 @@ def project(tmp_path):
     return Project(tmp_path, hosts)
 
 
-def configure(project, *rows, **more):
-    project.write("pushsalt.yaml", json.dumps({"file_roots": {"base": ["salt"]}, "reactor": list(rows), **more}))
+def configure(project, *rows, **kwargs):
+    project.write("pushsalt.yaml", json.dumps({"file_roots": {"base": ["salt"]}, "reactor": list(rows), **kwargs}))
 
 
 def note(tmp_path, text, tgt="web1"):

@@ -134,9 +134,9 @@ def sops(tmp_path, monkeypatch):
     return program
 
 
-def by_sops(program, path, recipient, text, *words):
+def by_sops(program, path, recipient, text, *arguments):
     path.write_text(text)
-    argv = [program, "--encrypt", "--age", recipient, *words, str(path)]
+    argv = [program, "--encrypt", "--age", recipient, *arguments, str(path)]
     return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
 
 

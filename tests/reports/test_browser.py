@@ -69,14 +69,14 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     }
 
 
-def chromium(tmp_path: Path, *words: str) -> str:
+def chromium(tmp_path: Path, *arguments: str) -> str:
     argv = [
         str(CHROMIUM),
         "--headless",
         "--no-sandbox",
         "--disable-gpu",
         f"--user-data-dir={tmp_path}/chromium",
-        *words,
+        *arguments,
     ]
     return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=120).stdout
 

@@ -14,9 +14,9 @@ from pushsalt.reports.junit import JUnit
 TAG = "file_|-page_|-/srv/page_|-managed"
 
 
-def state(result=True, changes=None, comment="said", **more):
+def state(result=True, changes=None, comment="said", **kwargs):
     sls = {"__sls__": "web", "__id__": "page", "name": "/srv/page", "duration": 1500.0}
-    return {TAG: {"result": result, "changes": changes or {}, "comment": comment, **sls, **more}}
+    return {TAG: {"result": result, "changes": changes or {}, "comment": comment, **sls, **kwargs}}
 
 
 def written(path, *results, ids=None, end=True, job=None):

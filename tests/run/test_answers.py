@@ -142,7 +142,7 @@ def test_an_answer_that_is_too_large_is_an_error(tmp_path, monkeypatch):
     assert client.run(Selection("it"), "asks.it", [4])["it"].ret == 4
 
 
-def test_what_targets_may_ask_by_name_is_this_and_no_more():
+def test_the_functions_that_targets_may_ask_for_are_exactly_these():
     askable = {name for name in controller.names() if controller.has_trait(name, controller.FOR_TARGETS)}
     rest = {name for name in askable if not name.startswith(("cp.", "saltutil.sync_"))}
     assert rest == {

@@ -39,15 +39,15 @@ def project(tmp_path):
     return made
 
 
-def told(tmp_path):
+def received_passwords(tmp_path):
     """The passwords that sudo received."""
     lines = (tmp_path / "sudo.log").read_text().splitlines()
     assert not [line for line in lines if WORD in line and not line.startswith("told ")]
     return sorted(line.removeprefix("told ") for line in lines if line.startswith("told "))
 
 
-def open_project(made, **more):
-    settings = Settings(config=made.folder / "pushsalt.yaml", cache_dir=made.cache, **more)
+def open_project(made, **kwargs):
+    settings = Settings(config=made.folder / "pushsalt.yaml", cache_dir=made.cache, **kwargs)
     return Client(settings).project
 
 
@@ -58,7 +58,7 @@ ASKING = "Password to become root"
 def test_one_is_asked_once_for_all_targets(project, tmp_path):
     done, shown = on_terminal(project, ["-l", "all", "run", "-K", "--out", "json", "*", "test.ping"], [(ASKING, WORD)])
     assert done.data == {"a": True, "b": True, "own": True} and done.code == 0
-    assert told(tmp_path) == [WORD, WORD, "of-its-own"], "what the inventory says wins"
+    assert received_passwords(tmp_path) == [WORD, WORD, "of-its-own"], "what the inventory says wins"
     assert shown.count(ASKING) == 1 and WORD not in shown + done.out + done.err
     assert not [
         path
@@ -67,10 +67,10 @@ def test_one_is_asked_once_for_all_targets(project, tmp_path):
     ]
 
 
-def test_nothing_typed_for_sudo_means_the_password_of_the_login(project, tmp_path):
+def test_an_empty_password_for_sudo_means_that_of_the_login(project, tmp_path):
     typed = [("SSH password", WORD), (ASKING, "")]
     done, _ = on_terminal(project, ["run", "-k", "-K", "--out", "json", "a", "test.ping"], typed)
-    assert done.data == {"a": True} and told(tmp_path) == [WORD]
+    assert done.data == {"a": True} and received_passwords(tmp_path) == [WORD]
 
 
 def test_the_login_password_of_a_roster_answers_sudo(project, tmp_path):
@@ -94,7 +94,7 @@ def test_no_password_is_no_answer(project):
     assert done.code == 1 and "no password was typed" in done.err
 
 
-def test_what_was_asked_for_is_not_kept_with_a_large_inventory(project):
+def test_typed_passwords_are_not_stored_with_a_large_inventory(project):
     hosts = {f"h{number}": {"host": "192.0.2.1"} for number in range(WORTH_IT)}
     hosts["c"] = {"host": "192.0.2.1", "passwd_command": f"printf {WORD}"}
     project.write("inventory.yaml", json.dumps({"hosts": hosts}))
@@ -125,7 +125,7 @@ def test_a_command_answers_sudo_and_is_shown_nowhere(project, tmp_path):
     project.write("inventory.yaml", json.dumps({"defaults": defaults, "hosts": hosts}))
     done = project.run(*RUN)
     assert done.data == {"a": True, "b": True, "own": True, "none": True}
-    assert told(tmp_path) == [WORD, WORD, WORD]
+    assert received_passwords(tmp_path) == [WORD, WORD, WORD]
     assert sorted((tmp_path / "calls").read_text().splitlines()) == ["get a b $HOME;x", "get own-own"]
     assert WORD not in done.out + done.err and "oh" not in done.err.split()
     shown = project.run("inventory", "show", "own", "--explain")
@@ -164,7 +164,7 @@ def test_commands_of_the_configuration(project):
         ("head -c 100000000 /dev/zero", "line break or NUL"),
     ],
 )
-def test_commands_that_give_none(project, tmp_path, command, said):
+def test_commands_without_a_password(project, tmp_path, command, said):
     host = {"transport": "local", "sudo": True, "sudo_user": "nobody", "sudo_password_command": command}
     project.write("inventory.yaml", json.dumps({"hosts": {"a": host}}))
     done = project.run("-l", "all", "run", "--out", "json", "a", "test.ping")
@@ -232,7 +232,7 @@ def test_an_id_never_is_more_than_a_word():
         assert commands.value("echo plain", id) == "plain"
 
 
-def test_many_that_want_one_command_wait_for_it(tmp_path):
+def test_concurrent_requests_of_one_command_wait_for_it(tmp_path):
     commands = SecretCommands()
     line = f"sh -c 'echo x >> {tmp_path}/calls; sleep 0.3; echo word'"
     with ThreadPoolExecutor(8) as threads:
@@ -243,7 +243,7 @@ def test_many_that_want_one_command_wait_for_it(tmp_path):
     assert (tmp_path / "calls").read_text() == "x\nx\n"
 
 
-def test_one_that_does_not_end_is_ended():
+def test_a_command_that_does_not_end_is_stopped():
     commands = SecretCommands(0.2)
     for _ in range(2):  # the second target does not wait again
         with pytest.raises(TargetError, match=r"sleep did not end in 0.2 seconds"):

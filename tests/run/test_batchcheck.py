@@ -43,7 +43,7 @@ def check(ask, timeout=5.0, width=10, redact=str):
     return BatchCheck(ask, "web.is_up", timeout, width, redact, pause=0.0)
 
 
-async def test_it_is_called_until_it_is_good():
+async def test_the_check_is_repeated_until_it_succeeds():
     answers = {"a": [False, False, True], "b": [True]}
 
     async def ask(id, seconds):
@@ -53,7 +53,7 @@ async def test_it_is_called_until_it_is_good():
     assert answers == {"a": [], "b": []}
 
 
-async def test_its_time_ends():
+async def test_the_check_has_a_time_limit():
     calls = []
 
     async def ask(id, seconds):
@@ -80,7 +80,7 @@ async def test_a_check_that_hangs():
     assert sorted(cancelled) == ["a", "b"]
 
 
-async def test_what_can_not_become_good_is_not_tried_again():
+async def test_permanent_failures_are_not_tried_again():
     calls = []
 
     async def ask(id, seconds):
@@ -91,7 +91,7 @@ async def test_what_can_not_become_good_is_not_tried_again():
     assert calls == ["a"]
 
 
-async def test_what_raises():
+async def test_a_check_that_raises():
     async def ask(id, seconds):
         raise ZeroDivisionError("division by zero")
 
@@ -99,7 +99,7 @@ async def test_what_raises():
     assert "no answer" in found["a"] or "ZeroDivisionError" in found["a"]
 
 
-async def test_so_many_at_a_time():
+async def test_the_number_of_concurrent_calls_is_limited():
     now, peak = 0, 0
 
     async def ask(id, seconds):

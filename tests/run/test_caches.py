@@ -180,7 +180,7 @@ def test_verifying_changes_nothing(client, caplog):
     assert [text.partition(":")[0] for text in caplog.messages] == ["grains"]
 
 
-def test_damage_of_the_indexes_is_told_and_made_good(with_resources):
+def test_damage_of_the_indexes_is_reported_and_repaired(with_resources):
     for bank in (with_resources.resources, with_resources.grains, with_resources.resource_grains):
         bank.close()
     for name in ("resources", "grains-index", "resource_grains-index"):
@@ -195,7 +195,7 @@ def test_damage_of_the_indexes_is_told_and_made_good(with_resources):
     assert caches.verify(later.project) == SOUND
 
 
-def test_grains_that_are_asked_for_are_kept_too(tmp_path):
+def test_requested_grains_are_cached_too(tmp_path):
     here = {"transport": "local", "thin_dir": str(tmp_path / "thin")}
     (tmp_path / "inventory.json").write_text(json.dumps({"hosts": {"here": here}}))
     client = Client(Settings(inventories=[tmp_path / "inventory.json"], cache_dir=tmp_path / "cache"))

@@ -12,12 +12,12 @@ from pushsalt.run.pace import Window
 from pushsalt.run.stopping import Stopping
 
 
-async def collect(ids, run_one, width=3, stop=None, **more):
-    returns = fan_out(Window(ids, width), run_one, stop or Stopping(), **more)
+async def collect(ids, run_one, width=3, stop=None, **kwargs):
+    returns = fan_out(Window(ids, width), run_one, stop or Stopping(), **kwargs)
     return [result async for some in returns for result in some]
 
 
-async def test_all_trouble_becomes_a_return():
+async def test_every_failure_becomes_a_return():
     troubles = {
         "a": TargetError("dns_failure", "a: no such name", "check it"),
         "b": FunctionError("unknown_function", "'x.y' is not available.", "did you mean x.z?", "CommandExecutionError"),
@@ -75,7 +75,7 @@ async def test_stop_gives_every_target_a_return():
     assert [results[id].ret["error"]["kind"] for id in ("slow", "later")] == ["interrupted", "interrupted"]
 
 
-async def test_stop_while_a_return_is_looked_at():
+async def test_stop_while_a_return_is_processed():
     """The interrupt arrives while no code waits for it: running targets are cancelled all the same."""
     stop = Stopping()
 
@@ -105,7 +105,7 @@ async def test_no_more_begin_when_they_may_not():
     assert window.rest() == ["c", "d", "e", "f"]
 
 
-async def test_a_place_is_kept_for_a_while(monkeypatch):
+async def test_the_place_of_a_finished_target_is_free_after_a_delay(monkeypatch):
     """Salt's ``batch_wait``: the place of a finished target is free after a delay."""
     slept, begun, sleep = [], [], asyncio.sleep
 

@@ -43,7 +43,7 @@ def client(tmp_path):
     return made
 
 
-def test_a_job_is_told_from_begin_to_end(client):
+def test_observers_are_called_from_begin_to_end_of_a_job(client):
     returns = client.run(Selection("here,paper", "list"), "test.kwarg", [], {"a": 1}, JobOptions(timeout=60))
     start, *rets, end = client.notes.told
     assert isinstance(start, JobStart)
@@ -67,7 +67,7 @@ def test_two_jobs_of_a_client_have_two_jids(client):
     assert first < second
 
 
-def test_observers_are_told_no_secrets(client):
+def test_observers_receive_no_secrets(client):
     client.run(
         Selection("here"), "test.echo", ["s3cr3t-value"], options=JobOptions(pillar={"api_token": "t0ken-of-mine"})
     )
@@ -77,7 +77,7 @@ def test_observers_are_told_no_secrets(client):
     assert not [secret for secret in ("s3cr3t-value", "t0ken-of-mine", "opensesame1") if secret in text]
 
 
-def test_a_stopped_job_says_so(client):
+def test_a_stopped_job_is_reported_as_stopped(client):
     async def stopped():
         async for _ in client.stream_run(Selection("here,paper", "list"), "test.sleep", [30]):
             client.stop(143)
@@ -86,7 +86,7 @@ def test_a_stopped_job_says_so(client):
     assert client.notes.told[-1] == JobEnd(143, "interrupted", client.notes.told[-1].end)
 
 
-def test_an_observer_that_fails_stops_nothing(client, caplog):
+def test_a_failing_observer_does_not_stop_the_job(client, caplog):
     class Bad(Notes):
         def target_returned(self, ret):
             raise ZeroDivisionError("no")

@@ -30,7 +30,7 @@ def test_sizes(text, total, at_most, at_least):
 
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "5.5", "1,2", "%", "5%%", "1e3", "٣", "9999999999", "+3"])
-def test_no_sizes(text):
+def test_invalid_sizes(text):
     with pytest.raises(UsageError, match=r"--max-fail: .* is neither a number of targets nor a percentage"):
         Size(text, "--max-fail", "x")
 
@@ -69,7 +69,7 @@ def test_a_window_goes_in_order():
 RACKS = {"a1": ["a"], "a2": ["a"], "b1": ["b"], "b2": ["b"], "ab": ["a", "b"]}
 
 
-def test_no_two_of_one_value():
+def test_no_two_targets_with_the_same_value_run_at_once():
     window = Window(RACKS, 10, RACKS)
     assert [window.next(), window.next(), window.next()] == ["a1", "b1", None]
     window.free("b1")
@@ -82,7 +82,7 @@ def test_no_two_of_one_value():
     assert [window.next(), window.next()] == ["ab", None]
 
 
-def test_no_batch_has_two_of_one_value():
+def test_no_batch_has_two_targets_with_the_same_value():
     assert batches([*RACKS], [4], RACKS) == [["a1", "b1"], ["a2", "b2"], ["ab"]]
 
 

@@ -28,7 +28,7 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def test_therevision_of_and_whether_it_is_changed(repository: Path) -> None:
+def test_the_revision_and_whether_the_folder_is_changed(repository: Path) -> None:
     found = revision_of(repository)
     assert found is not None and len(found["revision"]) == 40 and found["dirty"] is False
     (repository / "a").write_text("2\n")

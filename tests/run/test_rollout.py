@@ -139,7 +139,7 @@ async def test_failures_stop_it(options, troubles, left):
     assert {results[id].exit_code for id in left_out(results)} <= {2 if failed else 3}
 
 
-async def test_those_at_work_are_finished():
+async def test_running_targets_are_finished():
     """After the limit is reached, running targets continue to their end."""
     results, begun, _ = await roll(course_of({"batch": "3", "max_fail": "1"}), {"t0": FAILED})
     assert begun == ["t0", "t1", "t2"]
@@ -158,7 +158,7 @@ async def test_messages_of_a_stopped_rollout():
 
 
 @pytest.mark.parametrize("trouble, code", [(FAILED, 2), (GONE, 3)])
-async def test_a_batch_that_is_broken_altogether_ends_steps(trouble, code):
+async def test_a_batch_in_which_all_targets_fail_ends_the_steps(trouble, code):
     results, begun, notes = await roll(course_of({"batch": "2,5"}), {"t0": trouble, "t1": trouble})
     assert begun == ["t0", "t1"] and len(left_out(results)) == 8
     assert "all 2 targets of a batch failed or gave no answer" in notes.warnings[0]
@@ -169,13 +169,13 @@ async def test_a_batch_that_is_broken_altogether_ends_steps(trouble, code):
     assert len(begun) == 10
 
 
-async def test_a_batch_that_cannot_be_reached_is_not_broken_when_those_do_not_count():
+async def test_an_unreachable_batch_is_not_failed_if_unreachable_targets_do_not_count():
     course = course_of({"batch": "2,5", "ignore_unreachable": True})
     results, begun, _ = await roll(course, {"t0": GONE, "t1": GONE})
     assert len(begun) == 10 and results["t0"].exit_code == 3
 
 
-async def test_a_check_is_for_those_that_are_well():
+async def test_only_successful_targets_are_checked():
     check = Checked("t3")
     course = course_of({"batch": "3", "batch_check": "test.ping", "max_fail": "2"})
     results, _, _ = await roll(course, {"t1": FAILED}, check=check)
@@ -191,7 +191,7 @@ async def test_the_last_batch_is_checked_too():
     assert check.asked == [IDS] and results["t9"].exit_code == 2
 
 
-async def test_no_check_where_nothing_is_well():
+async def test_a_batch_without_successful_targets_is_not_checked():
     check = Checked()
     await roll(course_of({"batch_check": "test.ping"}), dict.fromkeys(IDS, FAILED), check=check)
     assert check.asked == []

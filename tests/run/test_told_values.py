@@ -15,7 +15,7 @@ from tests.beds.project import Project
 
 @pytest.mark.parametrize("survives", [True, False])
 @pytest.mark.parametrize("fun, args", [("test.ping", []), ("test.exception", ["no"])])
-def test_the_return_is_recorded_before(tmp_path, survives, fun, args):
+def test_the_return_is_recorded_before_on_value_is_called(tmp_path, survives, fun, args):
     """Returns of functions that fail count as returns."""
     project = Project(tmp_path, {"web1": {"transport": "local"}})
     told: list[tuple[str, list[str]]] = []
@@ -37,7 +37,7 @@ def test_the_return_is_recorded_before(tmp_path, survives, fun, args):
     assert told == [("web1", ["web1"])]
 
 
-def test_a_target_without_return_is_not_told(tmp_path):
+def test_on_value_is_not_called_for_a_target_without_return(tmp_path):
     """A resumed reaction runs there."""
     project = Project(tmp_path, {"web1": {"host": "127.0.0.1", "port": 1}})
     told: list[str] = []

@@ -70,7 +70,7 @@ def test_classes_are_sls(show_top, master_tops, config, want):
         ({"broken": 1, "nosuch": 1}, ["broken failed for minion web1: no such node", "there is no plug-in 'nosuch'"]),
     ],
 )
-def test_whoever_fails_stops_the_target(show_top, master_tops, words):
+def test_a_failing_source_stops_the_target(show_top, master_tops, words):
     errors = show_top(master_tops)
     assert len(errors) == len(words)
     assert all(word in error for word, error in zip(words, errors, strict=True))

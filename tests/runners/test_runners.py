@@ -22,14 +22,14 @@ def project(tmp_path):
     return made
 
 
-def runner(project, *words, code=0):
-    done = project.run("runner", *words, "--out", "json")
+def runner(project, *arguments, code=0):
+    done = project.run("runner", *arguments, "--out", "json")
     assert done.code == code, done.err
     return json.loads(done.out)
 
 
-def failed(project, *words):
-    done = project.run("runner", *words, "--out", "json")
+def failed(project, *arguments):
+    done = project.run("runner", *arguments, "--out", "json")
     assert done.code == 2, done.err
     return done.err
 

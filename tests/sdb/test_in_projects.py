@@ -55,8 +55,8 @@ def asked(tmp_path):
     return log.read_text().split() if log.exists() else []
 
 
-def offline(**more):
-    return {"transport": "offline", "grains": {"os": "Debian"}, **more}
+def offline(**kwargs):
+    return {"transport": "offline", "grains": {"os": "Debian"}, **kwargs}
 
 
 def opened(made):
@@ -466,8 +466,8 @@ def test_a_password_that_is_made_once_is_there_in_a_dry_run(tmp_path):
     made = project(tmp_path, {"web1": offline()}, kept={"driver": "sqlite3", "database": str(tmp_path / "kept.sqlite")})
     made.write("salt/a.sls", "it:\n  test.nop: [{x: \"{{ salt['sdb.get_or_set_hash']('sdb://kept/a', 20) }}\"}]\n")
 
-    def x(*words):
-        ret = made.json("run", "web1", "state.show_low_sls", "a", *words).data["web1"][0]
+    def x(*arguments):
+        ret = made.json("run", "web1", "state.show_low_sls", "a", *arguments).data["web1"][0]
         return ret["x"] if isinstance(ret, dict) else ret
 
     assert "this is a dry run" in x("test=True")

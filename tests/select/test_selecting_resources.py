@@ -68,10 +68,10 @@ def client(make, stocked, tmp_path):
     return make()
 
 
-def keys(client, expr, tgt_type="compound", **more):
+def keys(client, expr, tgt_type="compound", **kwargs):
     """The keys of the selection."""
     try:
-        found = client.target(Selection(expr, tgt_type, **more))
+        found = client.target(Selection(expr, tgt_type, **kwargs))
     except NoTargetError:
         return []
     return [key_of(name) or name for name in found]

@@ -10,9 +10,9 @@ from pushsalt.serve.calls import call_of
 from pushsalt.serve.settings import CLIENTS
 
 
-def call(client="local", fun="test.arg", **more):
+def call(client="local", fun="test.arg", **kwargs):
     tgt = {} if client.startswith("runner") else {"tgt": "*"}
-    return call_of({"client": client, "fun": fun, **tgt, **more}, CLIENTS)
+    return call_of({"client": client, "fun": fun, **tgt, **kwargs}, CLIENTS)
 
 
 @pytest.mark.parametrize(

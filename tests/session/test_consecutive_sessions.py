@@ -119,7 +119,7 @@ DECLARED = {"resource_ids": [f"w{number:05}" for number in range(20_000)]}
 
 @pytest.fixture(scope="module")
 def wild_root(tmp_path_factory: pytest.TempPathFactory, thin_root: Path) -> Path:
-    """The runtime with the type; a cache next to it, so that it is packed once."""
+    """The folder of a runtime with the resource type, and a cache next to it, so that it is packed once."""
     root = tmp_path_factory.mktemp("wild") / "thin"
     shutil.copytree(thin_root, root)
     (root / "resources" / "wild" / "modules").mkdir(parents=True)
@@ -176,7 +176,7 @@ async def manager(wild_root: Path, home: Path) -> AsyncIterator[Manager]:
         assert not [pid for pid in found.pids if alive(pid)], "nothing goes on when nobody uses the connection"
 
 
-async def test_each_sees_nothing_of_those_before(manager: Manager) -> None:
+async def test_a_session_has_no_state_of_earlier_ones(manager: Manager) -> None:
     looks, sent = [], []
     for number in range(4):
         async with manager.session(f"w{number}") as session:
@@ -213,7 +213,9 @@ async def test_each_sees_nothing_of_those_before(manager: Manager) -> None:
         ("wild.over", "protocol_error", False),
     ],
 )
-async def test_what_one_does_is_its_own_trouble(manager: Manager, fun: str, kind: str | None, goes_on: bool) -> None:
+async def test_a_failing_session_does_not_affect_later_ones(
+    manager: Manager, fun: str, kind: str | None, goes_on: bool
+) -> None:
     assert (await manager.call("w1"))["seen"] == []  # type: ignore[index]
     if kind is None:
         assert await manager.call("w2", fun) is True
@@ -234,7 +236,7 @@ async def test_the_code_of_a_module_is_read_once(manager: Manager) -> None:
     assert names <= second
 
 
-async def test_stopping_one(manager: Manager) -> None:
+async def test_stopping_a_session(manager: Manager) -> None:
     await manager.call("w1")
     task = asyncio.create_task(manager.call("w2", "wild.hang"))
     await asyncio.sleep(0.3)
@@ -267,7 +269,7 @@ async def test_nothing_is_left_open_or_written_again(manager: Manager, home: Pat
     assert images and images == {path: path.stat().st_mtime_ns for path in images}
 
 
-async def test_a_bounded_number_of_lines(manager: Manager, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_number_of_channels_is_limited(manager: Manager, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "SESSIONS", 2)
     manager.options.shared.clear()
     held = await connect(Target("held", transport="resource", resource="wild", manager="here"), manager.options)
@@ -292,7 +294,7 @@ async def test_a_bounded_number_of_lines(manager: Manager, monkeypatch: pytest.M
     assert not [pid for pid in manager.pids if alive(pid)]
 
 
-async def test_the_way_stays_open_for_the_next(manager: Manager, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_connection_stays_open_for_the_next_target(manager: Manager, monkeypatch: pytest.MonkeyPatch) -> None:
     """With ``--batch 1``, the connection is unused between two targets."""
     alone = Manager(manager.runtime)
     try:
@@ -308,7 +310,7 @@ async def test_the_way_stays_open_for_the_next(manager: Manager, monkeypatch: py
         way = alone.options.shared["resource"]["here"]
         await way.make_room(0)
 
-        async def broken(*words: object, **more: object) -> None:
+        async def broken(*arguments: object, **kwargs: object) -> None:
             raise TargetError("bootstrap_failed", "w2: the connection broke before anything was run", "run it again")
 
         monkeypatch.setattr(way.opening.result(), "open", broken)
@@ -320,7 +322,7 @@ async def test_the_way_stays_open_for_the_next(manager: Manager, monkeypatch: py
     assert not any(alive(pid) for pid in alone.pids)
 
 
-async def test_a_line_that_has_died_meanwhile_is_not_taken(manager: Manager) -> None:
+async def test_a_channel_that_has_ended_is_not_used_again(manager: Manager) -> None:
     await manager.call("w1")
     (pid,) = manager.pids
     os.kill(pid, 9)

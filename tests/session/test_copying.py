@@ -19,12 +19,12 @@ from pushsalt.session.fetching import Fetch, _stays_inside, folder_of
 TOP = ["", "d", None, 0o755, 0, 0]
 
 
-def file(name: str, size: int = 1, **more: Any) -> list[Any]:
-    return [name, "f", more.get("what"), more.get("mode", 0o644), size, 0]
+def file(name: str, size: int = 1, **kwargs: Any) -> list[Any]:
+    return [name, "f", kwargs.get("what"), kwargs.get("mode", 0o644), size, 0]
 
 
 class Hostile:
-    """A session whose target sends any list."""
+    """A session whose target answers with the given list of files."""
 
     def __init__(self, entries: list[Any], answers: Mapping[str, Any] | None = None) -> None:
         self.target = Target("web1")
@@ -51,7 +51,7 @@ async def fetched(tmp_path: Path, entries: list[Any], answers: Mapping[str, Any]
 @pytest.mark.parametrize(
     "name", ["../x", "a/../../x", "/etc/x", "a//x", "a/./x", "..", ".", "sub/", "x\0", "a/..", "\0"]
 )
-async def test_names_that_lead_elsewhere(tmp_path: Path, name: str) -> None:
+async def test_names_outside_of_the_destination(tmp_path: Path, name: str) -> None:
     with pytest.raises(TargetError) as caught:
         await fetched(tmp_path, [TOP, ["a", "d", None, 0o755, 0, 0], file(name)])
     assert caught.value.kind == "protocol_error"
@@ -62,7 +62,7 @@ async def test_names_that_lead_elsewhere(tmp_path: Path, name: str) -> None:
     "entry",
     [None, "x", ["x"], ["x", "f", None, 0o644, -1, 0], ["x", "f", None, "0644", 1, 0], [b"x", "f", None, 1, 1, 1]],
 )
-async def test_entries_that_make_no_sense(tmp_path: Path, entry: Any) -> None:
+async def test_invalid_entries(tmp_path: Path, entry: Any) -> None:
     with pytest.raises(TargetError, match="has an invalid entry"):
         await fetched(tmp_path, [TOP, entry])
 
@@ -79,7 +79,7 @@ async def test_duplicate_names_and_links_in_place_of_folders(tmp_path: Path) -> 
     assert not (tmp_path / "x").exists() and str(tmp_path / "to/sub/x") in ret["failed"]
 
 
-async def test_more_than_is_taken(tmp_path: Path) -> None:
+async def test_lists_above_the_limits(tmp_path: Path) -> None:
     for size, count in ((2**60, 2), (1, MOST_ENTRIES + 1)):
         answers = {"look": {"top": "/srv", "kind": "d", "count": count}}
         with pytest.raises(TargetError) as caught:
@@ -87,12 +87,12 @@ async def test_more_than_is_taken(tmp_path: Path) -> None:
         assert caught.value.kind == "excess" and not list(tmp_path.iterdir())
 
 
-async def test_a_list_that_never_ends(tmp_path: Path) -> None:
+async def test_an_endless_list(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="too early"):
         await fetched(tmp_path, [TOP], {"look": {"top": "/srv", "kind": "d", "count": 9}})
 
 
-async def test_bytes_that_were_not_asked_for(tmp_path: Path) -> None:
+async def test_bytes_that_were_not_requested(tmp_path: Path) -> None:
     answers: dict[str, Any] = {"read": [b"longer than was said"]}
     ret = await fetched(tmp_path, [TOP, file("x")], answers)
     assert list(ret["failed"]) == [str(tmp_path / "to/x")] and not (tmp_path / "to/x").exists()
@@ -114,7 +114,7 @@ async def test_bytes_that_were_not_asked_for(tmp_path: Path) -> None:
         {"digests": 1},
     ],
 )
-async def test_answers_that_make_no_sense(tmp_path: Path, answers: dict[str, Any]) -> None:
+async def test_invalid_answers(tmp_path: Path, answers: dict[str, Any]) -> None:
     (tmp_path / "to").mkdir()
     (tmp_path / "to/x").write_text("x")
     with pytest.raises(TargetError) as caught:
@@ -135,7 +135,7 @@ async def test_answers_to_sent_files(tmp_path: Path, answer: Any) -> None:
     assert caught.value.kind == "protocol_error"
 
 
-async def test_folders_that_cannot_be_read_there(tmp_path: Path) -> None:
+async def test_unreadable_folders_of_the_target(tmp_path: Path) -> None:
     closed = ["closed", "e", "Permission\x1b[2J denied", 0o700, 0, 0]
     ret = await fetched(tmp_path, [TOP, closed, file("closed/x"), ["odd", "e", None, 0, 0, 0], file("y")])
     assert ret["failed"] == {
@@ -145,13 +145,13 @@ async def test_folders_that_cannot_be_read_there(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "to").iterdir()] == ["y"]
 
 
-async def test_a_digest_that_never_fits_ends(tmp_path: Path) -> None:
+async def test_a_copy_whose_digest_never_matches_ends(tmp_path: Path) -> None:
     ret = await fetched(tmp_path, [TOP, file("x", 3 * 2**20)])
     assert ret["failed"] == {str(tmp_path / "to/x"): "it changes while it is copied"}
     assert not list((tmp_path / "to").iterdir())
 
 
-def test_it_says_how_far_it_is(tmp_path: Path) -> None:
+def test_progress_is_reported(tmp_path: Path) -> None:
     class Seen(Reporter):
         phases: ClassVar[list[str]] = []
 
@@ -254,5 +254,5 @@ def test_local_paths(source: str, target: str, to_target: bool, said: str) -> No
         ("..", None),
     ],
 )
-def test_words_that_name_a_target(word: str, found: tuple[str, str] | None) -> None:
+def test_arguments_that_name_a_target(word: str, found: tuple[str, str] | None) -> None:
     assert split(word) == found

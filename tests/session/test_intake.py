@@ -25,7 +25,7 @@ values = st.recursive(
 
 
 def size(value: Any) -> int:
-    """The memory of Python's objects."""
+    """The memory of a value and the objects in it, in bytes."""
     own = sys.getsizeof(value)
     if isinstance(value, dict):
         return own + sum(size(key) + size(item) for key, item in value.items())
@@ -56,13 +56,13 @@ def test_a_weight_is_never_less_than_the_memory_of_the_objects(value):
     ],
     ids=lambda value: repr(value)[:20],
 )
-def test_nor_for_many_and_for_long_ones(value):
+def test_a_weight_is_not_less_than_the_memory_of_many_and_of_long_objects(value):
     data = wire.pack({"ret": value})
     assert weigh(data) >= size(wire.unpack(data))
 
 
 @given(st.binary(max_size=80) | st.builds(lambda v, cut: wire.pack({"a": v})[:cut], values, st.integers(0, 80)))
-def test_what_can_be_weighed_can_be_decoded_and_nothing_else(data):
+def test_only_messages_with_a_weight_can_be_decoded(data):
     reader = msgpack.Unpacker()
     reader.feed(data)
     try:
@@ -162,7 +162,7 @@ def test_a_bucket_fills_again():
 WEB = Target("web1", grains={"role": "web", "app": {"name": "shop"}})
 
 
-def test_id_and_inventory_grains_are_not_the_targets_to_say():
+def test_a_target_cannot_change_its_id_and_inventory_grains():
     claimed = {"id": "db1", "role": "db", "app": {"name": "x", "more": 1}, "os": "Debian"}
     assert own_grains(WEB, claimed) == {"id": "web1", "role": "web", "app": {"name": "shop"}, "os": "Debian"}
     deep = own_grains(WEB, claimed, deep=True)
@@ -182,7 +182,7 @@ def test_id_and_inventory_grains_are_not_the_targets_to_say():
         ("cmd.run", ["id"], "db1", "db1"),
     ],
 )
-def test_functions_of_grains_say_the_same(fun, args, value, want):
+def test_functions_of_grains_return_the_same(fun, args, value, want):
     assert returned_grains(WEB, fun, args, value) == want
 
 
@@ -190,7 +190,7 @@ BAD = list("\n\r\0\x1b\x7f\x85\u2028\u2029\u202e\udcff\ufeff")
 
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: f"U+{ord(bad):04X}")
-def test_control_characters_are_left_out_and_the_rest_stays(bad, caplog):
+def test_only_control_characters_are_removed(bad, caplog):
     text = f"a{bad}b"
     claimed = {
         "fqdn": text,
@@ -248,12 +248,12 @@ def test_grains_must_be_a_mapping(claimed):
 
 
 @pytest.mark.parametrize("claimed", [{"x": [1] * 60_000}, {"x": "y" * 5_000_000}, {"x" * 5_000_000: 1}])
-def test_grains_have_a_size(claimed):
+def test_the_size_of_grains_is_limited(claimed):
     with pytest.raises(wire.Excess, match="grains"):
         own_grains(WEB, claimed)
 
 
-def test_the_grains_of_this_machine_stay_as_they_are(caplog):
+def test_the_grains_of_this_machine_are_unchanged(caplog):
     from thin import grains
 
     found = grains.collect({"id": "here"})

@@ -49,7 +49,7 @@ async def test_a_pack_is_sent_once(open_session, home):
     assert again.bytes_sent + len(data) < first.bytes_sent + 1000 < 100_000
 
 
-async def test_all_that_are_listed_come_together(open_session, home):
+async def test_all_listed_packs_are_sent_together(open_session, home):
     plain = await open_session()
     assert await plain.call("test.ping") is True
     await plain.close()
@@ -61,7 +61,7 @@ async def test_all_that_are_listed_come_together(open_session, home):
 
 @pytest.mark.parametrize("how", ["truncated", "flipped", "emptied"])
 @pytest.mark.parametrize("which", ["tar", "img"])
-async def test_a_damaged_one_is_replaced(open_session, home, which, how):
+async def test_a_damaged_archive_is_replaced(open_session, home, which, how):
     first = await open_session()
     await first.call("sysfs.interfaces", ["class/net"])
     await first.close()
@@ -92,7 +92,7 @@ async def test_a_missing_function_does_not_request_a_pack(open_session, home):
     assert not kept(home, "pack")
 
 
-async def test_a_controller_that_does_not_know_the_target_finds_what_is_there(open_session, home, runtime):
+async def test_a_controller_without_a_record_of_the_target_finds_its_archives(open_session, home, runtime):
     await (await open_session()).close()
     [path] = (home / ".cache" / "pushsalt").glob("thin-*.tar")
     before = path.stat().st_mtime_ns
@@ -115,7 +115,7 @@ async def test_a_controller_that_does_not_know_the_target_finds_what_is_there(op
         (None, ""),
     ],
 )
-def test_a_target_chooses_by_its_name_and_those_it_is_like(tmp_path, text, family):
+def test_a_target_chooses_its_family_by_id_and_id_like(tmp_path, text, family):
     place = tmp_path / "os-release"
     if text is not None:
         place.write_text(text)
@@ -130,7 +130,7 @@ def test_a_target_chooses_by_its_name_and_those_it_is_like(tmp_path, text, famil
     assert (parameters["sha"], parameters["size"]) == (family, 1)
 
 
-def test_states_and_parallel_ones(tmp_path):
+def test_states_and_parallel_states(tmp_path):
     project = Project(tmp_path, {"it": {"transport": "local", "thin_dir": str(tmp_path / "thin")}})
     project.write(
         "salt/it.sls",
@@ -147,7 +147,7 @@ def test_states_and_parallel_ones(tmp_path):
     assert not list((tmp_path / "thin").glob("*"))
 
 
-def test_usual_states_do_without_it(tmp_path):
+def test_usual_states_need_no_pack(tmp_path):
     project = Project(tmp_path, {"it": {"transport": "local", "thin_dir": str(tmp_path / "thin")}})
     project.write(
         "salt/it.sls",

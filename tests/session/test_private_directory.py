@@ -21,16 +21,16 @@ def anybody_s(cache, trap):
     (cache / "pushsalt").chmod(0o1777)
 
 
-def a_link_above(cache, trap):
+def link_above(cache, trap):
     cache.symlink_to(trap)
 
 
-def a_loop(cache, trap):
+def link_loop(cache, trap):
     cache.mkdir()
     (cache / "pushsalt").symlink_to("pushsalt")
 
 
-def a_file(cache, trap):
+def regular_file(cache, trap):
     cache.mkdir()
     (cache / "pushsalt").write_text("mine")
 
@@ -40,7 +40,7 @@ def a_fifo(cache, trap):
     os.mkfifo(cache / "pushsalt")
 
 
-def nobody_s(cache, trap):
+def owned_by_nobody(cache, trap):
     if os.geteuid():
         pytest.skip("only root can give folders away")
     cache.mkdir()
@@ -48,14 +48,15 @@ def nobody_s(cache, trap):
     os.chown(cache / "pushsalt", 65534, 65534)
 
 
-def below_nobody_s(cache, trap):
-    nobody_s(cache, trap)
+def below_a_folder_of_nobody(cache, trap):
+    owned_by_nobody(cache, trap)
     os.chown(cache / "pushsalt", 0, 0)
     os.chown(cache, 65534, 65534)
 
 
 @pytest.mark.parametrize(
-    "plant", [group_writable, anybody_s, a_link_above, a_loop, a_file, a_fifo, nobody_s, below_nobody_s]
+    "plant",
+    [group_writable, anybody_s, link_above, link_loop, regular_file, a_fifo, owned_by_nobody, below_a_folder_of_nobody],
 )
 async def test_folders_that_others_can_use_are_not_used(open_session, home, tmp_path, plant):
     trap = tmp_path / "trap"
@@ -70,7 +71,7 @@ async def test_folders_that_others_can_use_are_not_used(open_session, home, tmp_
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o777])
-async def test_the_umask_does_not_decide(open_session, home, umask):
+async def test_the_umask_has_no_effect(open_session, home, umask):
     old = os.umask(umask)
     try:
         session = await open_session(start=Start(lock=LockRequest("me")))

@@ -33,7 +33,7 @@ async def until(condition, timeout=10.0):
         await asyncio.sleep(0.01)
 
 
-async def trouble(awaitable) -> TargetError:
+async def error_of(awaitable) -> TargetError:
     with pytest.raises(TargetError) as caught:
         await awaitable
     assert caught.value.message.startswith("here: ") and caught.value.hint
@@ -112,7 +112,7 @@ async def test_a_link_in_place_of_the_private_directory_is_not_followed(open_ses
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-async def test_thin_dir_that_others_can_write_to_is_refused_and_said(open_session, tmp_path):
+async def test_thin_dir_that_others_can_write_to_is_refused_with_a_message(open_session, tmp_path):
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
@@ -144,7 +144,7 @@ async def test_old_runtimes_are_pruned(open_session, kept, home):
     assert {path.name[:69] for path in folder.glob("*.img")} <= {path.name[:69] for path in folder.glob("*.tar")}
 
 
-async def test_images_of_other_controllers_do_not_pile_up(open_session, home):
+async def test_images_of_other_controllers_are_limited(open_session, home):
     for word in ("thin", "pack"):
         sessions = [await open_session(Target(f"here{number}", transport="local")) for number in range(10)]
         for session in sessions:
@@ -155,7 +155,7 @@ async def test_images_of_other_controllers_do_not_pile_up(open_session, home):
         assert len(list(folder.glob(f"{word}-*.img"))) == 8
 
 
-async def test_a_controller_that_remembers_wrongly_recovers(open_session, kept):
+async def test_a_controller_with_a_wrong_record_recovers(open_session, kept):
     await (await open_session()).close()
     for path in kept().values():
         path.unlink()
@@ -164,7 +164,7 @@ async def test_a_controller_that_remembers_wrongly_recovers(open_session, kept):
 
 
 async def test_no_python(open_session):
-    error = await trouble(open_session(Target("here", transport="local", python="/nowhere/python3")))
+    error = await error_of(open_session(Target("here", transport="local", python="/nowhere/python3")))
     assert error.kind == "no_python" and "/nowhere/python3" in error.message
 
 
@@ -192,7 +192,7 @@ async def test_a_module_may_print_and_fork_and_exit(open_session):
     assert await session.call("test.ping") is True
 
 
-async def test_the_channel_and_the_lock_are_out_of_reach(open_session):
+async def test_a_module_cannot_use_the_channel_and_the_lock(open_session):
     session = await open_session(start=Start(lock=LockRequest("me")))
     mine = await session.call("trouble.fds")
     assert [link for fd, link in mine if fd in (0, 1)] == ["/dev/null", "/dev/null"]
@@ -201,7 +201,7 @@ async def test_the_channel_and_the_lock_are_out_of_reach(open_session):
     assert len(await session.call("trouble.child_fds")) == 4  # and the one that ls reads
 
 
-async def test_big_frames_both_ways(open_session):
+async def test_big_frames_in_both_directions(open_session):
     session = await open_session()
     size = 20_000_000
     sent, received = await asyncio.gather(
@@ -212,7 +212,7 @@ async def test_big_frames_both_ways(open_session):
 
 async def test_a_module_that_writes_to_every_descriptor_ends_its_session_cleanly(open_session):
     session = await open_session()
-    assert (await trouble(session.call("trouble.fork_and_answer", [4096]))).kind == "protocol_error"
+    assert (await error_of(session.call("trouble.fork_and_answer", [4096]))).kind == "protocol_error"
 
 
 @pytest.mark.parametrize(
@@ -221,16 +221,16 @@ async def test_a_module_that_writes_to_every_descriptor_ends_its_session_cleanly
 )
 async def test_a_worker_that_dies(open_session, function, args, words):
     session = await open_session()
-    error = await trouble(session.call(f"trouble.{function}", args))
+    error = await error_of(session.call(f"trouble.{function}", args))
     assert error.kind == "worker_died" and words in error.message
     if function == "crash":
         assert "last words" in error.message
-    assert (await trouble(session.call("test.ping"))).kind == "worker_died"
+    assert (await error_of(session.call("test.ping"))).kind == "worker_died"
 
 
 async def test_a_worker_that_closes_all_descriptors(open_session):
     session = await open_session()
-    assert (await trouble(session.call("trouble.close_all"))).kind == "worker_died"
+    assert (await error_of(session.call("trouble.close_all"))).kind == "worker_died"
 
 
 # --- ending
@@ -245,7 +245,7 @@ async def sleeping(session, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["bye", "kill -9 supervisor"])
-async def test_what_a_call_left_in_the_background_outlives_a_session_that_ends_well(open_session, how):
+async def test_background_processes_of_a_call_outlive_a_session_that_ends_normally(open_session, how):
     """Also a fork of the worker that still has the pipe by which the kernel kills the group with the supervisor."""
     session = await open_session()
     child, supervisor = await session.call("trouble.leave_behind", [60]), int(session.info["pid"])
@@ -263,7 +263,7 @@ async def test_what_a_call_left_in_the_background_outlives_a_session_that_ends_w
 
 
 @pytest.mark.parametrize("how", ["close", "kill -9 supervisor", "term supervisor"])
-async def test_what_runs_ends_with_the_channel_but_daemons_live_on(open_session, tmp_path, how):
+async def test_running_calls_end_with_the_channel_and_daemons_do_not(open_session, tmp_path, how):
     session = await open_session(start=Start(lock=LockRequest("first")))
     call, (worker, child, daemon) = await sleeping(session, tmp_path)
     try:
@@ -272,7 +272,7 @@ async def test_what_runs_ends_with_the_channel_but_daemons_live_on(open_session,
             await session.close()
         else:
             os.kill(int(session.info["pid"]), signal.SIGKILL if "-9" in how else signal.SIGTERM)
-            error = await trouble(call)
+            error = await error_of(call)
             assert error.kind == ("connection_lost" if "-9" in how else "worker_died")
         await until(lambda: not alive(worker) and not alive(child))
         assert alive(daemon)
@@ -288,7 +288,7 @@ async def test_the_deadline_stops_the_work(open_session, tmp_path):
     session = await open_session(start=Start(deadline=1.0))
     call, (worker, child, daemon) = await sleeping(session, tmp_path)
     os.kill(daemon, signal.SIGKILL)
-    error = await trouble(call)
+    error = await error_of(call)
     assert error.kind == "timeout" and "1 s" in error.message.replace("1 seconds", "1 s")
     await until(lambda: not alive(worker) and not alive(child))
 
@@ -306,7 +306,7 @@ async def test_close_leaves_no_process(open_session):
 
 async def test_the_second_run_is_told_which_run_holds_the_lock(open_session, home):
     first = await open_session(start=Start(lock=LockRequest("ann@desk since noon")))
-    error = await trouble(open_session(start=Start(lock=LockRequest("bob"))))
+    error = await error_of(open_session(start=Start(lock=LockRequest("bob"))))
     assert error.kind == "locked" and "ann@desk since noon" in error.message
     assert await (await open_session()).call("test.ping") is True  # functions without a lock continue
     await first.close()
@@ -323,7 +323,7 @@ async def test_waiting_for_the_lock(open_session):
     assert await (await second).call("test.ping") is True
 
 
-async def test_a_run_that_is_just_ending_is_not_spoken_of(open_session):
+async def test_a_run_that_is_ending_is_not_reported_as_the_holder_of_the_lock(open_session):
     first = await open_session(start=Start(lock=LockRequest("ann")))
     events = []
     began = time.monotonic()
@@ -339,11 +339,11 @@ async def test_without_a_private_directory_the_home_is_locked(open_session, home
     if os.geteuid() == 0:
         pytest.skip("root has other places for it")
     await open_session(start=Start(lock=LockRequest("ann")))
-    assert (await trouble(open_session(start=Start(lock=LockRequest("bob"))))).kind == "locked"
+    assert (await error_of(open_session(start=Start(lock=LockRequest("bob"))))).kind == "locked"
 
 
 def mount(place: Path, *options: str) -> Iterator[None]:
-    """Mount a file system there; skips if that is not possible."""
+    """Mount a file system at ``place``; skips the test if that is not possible."""
     if os.geteuid() or not shutil.which("mount"):
         pytest.skip("mounting needs root")
     if subprocess.run(["mount", "-t", "tmpfs", *options, "tmpfs", str(place)], capture_output=True).returncode:
@@ -357,7 +357,7 @@ def small_disk(home):
     yield from mount(home, "-o", "size=64k,mode=700")
 
 
-async def test_a_full_disk_costs_the_memory_of_it_but_not_the_work(small_disk, open_session, home):
+async def test_a_full_disk_prevents_storing_the_runtime_but_not_the_run(small_disk, open_session, home):
     (home / "rest").write_bytes(bytes(40_000))
     session = await open_session(start=Start(lock=LockRequest("me")))
     assert await session.call("test.ping") is True
@@ -374,7 +374,7 @@ async def test_a_disk_that_became_read_only_still_serves(small_disk, open_sessio
     subprocess.run(["mount", "-o", "remount,ro", str(home)], check=True)
     session = await open_session(start=Start(lock=LockRequest("me")))
     assert session.info["warm"] and await session.call("test.ping") is True
-    assert (await trouble(open_session(start=Start(lock=LockRequest("you"))))).kind == "locked"
+    assert (await error_of(open_session(start=Start(lock=LockRequest("you"))))).kind == "locked"
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("sudo"), reason="becomes nobody by the real sudo")
@@ -404,13 +404,13 @@ async def test_clean_removes_everything(open_session, home, runtime):
 # --- questions, events and blobs
 
 
-async def test_an_observer_that_fails_is_a_defect_and_no_hang(open_session):
+async def test_a_failing_observer_is_an_error_and_no_hang(open_session):
     def fail(event):
         raise ZeroDivisionError("oops")
 
     session = await open_session(start=Start(log_level="debug"), on_event=fail)
     session._message = lambda message: session._on_event(message)
-    assert (await trouble(session.call("test.ping"))).kind == "internal"
+    assert (await error_of(session.call("test.ping"))).kind == "internal"
 
 
 def blob(data, tmp_path=None):
@@ -442,7 +442,7 @@ async def test_blobs_arrive_whole_or_not_at_all(tmp_path, size, changed):
 
 
 @pytest.mark.parametrize("python", pythons().values(), ids=list(pythons()))
-async def test_pythons(open_session, python):
+async def test_frames_with_every_python(open_session, python):
     """The same frames with every Python from 3.6 on."""
     target = Target("here", transport="local", python=python)
     session = await open_session(target)

@@ -118,7 +118,7 @@ async def refused(open_session: Opener, *args: object, **kwargs: object) -> Targ
     return caught.value
 
 
-async def test_warm_there_is_one_turn_around(bed, options, open_session):
+async def test_a_session_with_a_stored_runtime_starts_with_one_round_trip(bed, options, open_session):
     for turns, warm in ((2, False), (1, True)):
         session = await open_session(target(bed), options, first=[CALL], start=Start(lock=LockRequest("me")))
         assert await session.first[0] is True
@@ -152,12 +152,12 @@ async def test_noise_before_the_first_frame(bed, options, open_session):
 
 
 @pytest.mark.parametrize("tty", [False, True])
-async def test_noise_that_imitates_us(bed, options, open_session, tty):
+async def test_noise_that_imitates_the_protocol(bed, options, open_session, tty):
     session = await open_session(target(bed, "imitating", tty=tty), options, first=[CALL])
     assert await session.first[0] is True and not session.warnings
 
 
-async def test_noise_without_end(bed, options, open_session):
+async def test_endless_noise(bed, options, open_session):
     assert (await refused(open_session, target(bed, "endless"), options)).kind == "protocol_error"
 
 
@@ -173,7 +173,7 @@ async def test_a_login_without_a_shell(bed, options, open_session):
     assert error.kind == "no_shell" and "not available" in error.message
 
 
-async def test_no_python_there(bed, options, open_session, monkeypatch):
+async def test_a_target_without_python(bed, options, open_session, monkeypatch):
     from pushsalt.bundle import shim
 
     monkeypatch.setattr(shim, "CANDIDATES", ("python3",))
@@ -274,13 +274,13 @@ async def test_sudo(bed, options, open_session, sudo, mode, password, tty):
         ("stranger", PASSWORD, "sudo_denied"),
     ],
 )
-async def test_sudo_that_says_no(bed, options, open_session, sudo, mode, password, kind):
+async def test_sudo_that_refuses(bed, options, open_session, sudo, mode, password, kind):
     sudo(mode)
     error = await refused(open_session, becoming(bed, password), options)
     assert error.kind == kind and (password or "-none-") not in error.message + error.hint
 
 
-async def test_sudo_that_is_not_there(bed, options, open_session):
+async def test_missing_sudo(bed, options, open_session):
     error = await refused(open_session, target(bed, "bare", sudo=True, sudo_user="someone"), options)
     assert error.kind == "bootstrap_failed" and "sudo is not installed" in error.message
 

@@ -46,7 +46,7 @@ def test_the_target_has_all_options(defaults, changed):
     }
 
 
-def test_only_others_are_sent():
+def test_only_options_with_other_values_are_sent():
     sent = Start({**TARGET_DEFAULTS, "own": 1}).init("web1", None)
     assert sent["opts"] == {"own": 1}
 

@@ -168,7 +168,7 @@ async def test_the_same_job_is_not_run_again(bed, runtime, open_session):
     await session.close()
 
 
-async def test_who_only_knows_the_jid_gets_nothing(bed, runtime, thin_root, tmp_path):
+async def test_the_jid_is_not_enough_to_collect_returns(bed, runtime, thin_root, tmp_path):
     """Another user of the controller, or another controller, has a different key."""
     await bed.cut(*await bed.begun())
     bed.gate.touch()
@@ -194,7 +194,7 @@ async def test_a_question_without_an_answer_ends_the_run(bed, runtime):
     await until(lambda: not bed.at_work())
 
 
-async def test_a_killed_supervisor_is_said(bed, runtime):
+async def test_a_killed_supervisor_is_reported(bed, runtime):
     session, task = await bed.begun()
     front = int(session.info["pid"])
     supervisor = next(pid for pid in bed.at_work() if _parent(pid) == front)
@@ -270,12 +270,12 @@ def survival(runtime: Runtime) -> Survival:
         ({}, "unknown state"),
     ],
 )
-def test_word_that_cannot_be_true(runtime, fields, words):
+def test_false_reports_are_refused(runtime, fields, words):
     with pytest.raises(ValueError, match=words):
         survival(runtime).told(fields)
 
 
-def test_frames_that_came_before_are_refused(runtime):
+def test_repeated_frames_are_refused(runtime):
     found = survival(runtime)
     found.told({"state": "running", "got": "120"})
     for _ in range(3):

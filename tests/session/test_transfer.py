@@ -45,7 +45,7 @@ def serving(blob, asked):
 
 
 class CutOff(io.BytesIO):
-    """Ends the session after a number of bytes were read."""
+    """A reader that ends the session by ``cut`` when ``after`` bytes were read."""
 
     def __init__(self, data, after, cut):
         super().__init__(data)
@@ -87,7 +87,7 @@ async def test_an_interrupted_transfer_continues(open_session, home, tmp_path, d
     assert not list(part.parent.glob(".*"))
 
 
-async def test_what_a_target_says_to_have_is_checked():
+async def test_the_part_that_a_target_claims_to_have_is_checked():
     data = os.urandom(MIB)
     blob = blob_of(data)
 
@@ -109,9 +109,9 @@ async def test_what_a_target_says_to_have_is_checked():
     assert len(await sent([MIB, blob.digest])) == 2  # the message that nothing is missing, and the end
 
 
-def state(project: Project, *words: str) -> dict[str, object]:
+def state(project: Project, *arguments: str) -> dict[str, object]:
     """The return of a state with one file or tree."""
-    (ret,) = values(project.json("run", "localhost", "state.single", *words).data["localhost"])
+    (ret,) = values(project.json("run", "localhost", "state.single", *arguments).data["localhost"])
     return ret
 
 

@@ -50,7 +50,7 @@ def _ret(name): return {"name": name, "result": True, "changes": {}, "comment": 
 }
 
 
-def chunk(fun: str, name: str = "it", **more: Any) -> dict[str, Any]:
+def chunk(fun: str, name: str = "it", **kwargs: Any) -> dict[str, Any]:
     state, function = fun.split(".")
     return {
         "state": state,
@@ -60,7 +60,7 @@ def chunk(fun: str, name: str = "it", **more: Any) -> dict[str, Any]:
         "__sls__": "s",
         "__env__": "base",
         "order": 10000,
-        **more,
+        **kwargs,
     }
 
 

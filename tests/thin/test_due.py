@@ -38,9 +38,9 @@ def cut(name, until):
 }
 
 
-def chunk(fun: str, name: str, **more: Any) -> dict[str, Any]:
+def chunk(fun: str, name: str, **kwargs: Any) -> dict[str, Any]:
     base = {"state": "part", "fun": fun, "name": name, "__id__": f"id {name}", "__sls__": "s", "__env__": "base"}
-    return {**base, "order": 10000, **more}
+    return {**base, "order": 10000, **kwargs}
 
 
 class Target:

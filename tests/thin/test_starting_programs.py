@@ -27,8 +27,8 @@ def way(request, monkeypatch):
     assert bool(forks) == (request.param == [False])
 
 
-def _sh(text: str, **more):
-    return process.run(["/bin/sh", "-c", text], **more)
+def _sh(text: str, **kwargs):
+    return process.run(["/bin/sh", "-c", text], **kwargs)
 
 
 def test_folder_and_umask(way, tmp_path):

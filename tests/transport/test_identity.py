@@ -143,7 +143,7 @@ def test_targets_differ(home):
     assert _of(identities) != _of(identities, other)
 
 
-def test_an_agent_is_part_of_it(home, monkeypatch):
+def test_an_agent_is_part_of_the_identity(home, monkeypatch):
     identities = Identities()
     before = _of(identities)
     monkeypatch.setenv("SSH_AUTH_SOCK", os.fspath(home / "agent"))

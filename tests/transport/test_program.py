@@ -27,7 +27,7 @@ def is_child(pid: int) -> bool:
     return True
 
 
-async def test_a_local_one_that_does_not_end_is_killed_and_waited_for():
+async def test_a_local_program_that_does_not_end_is_killed_and_waited_for():
     connection = await connect(Target("here", transport="local"), ConnectOptions())
     stream = await connection.open(STUBBORN)
     pid = int(await stream.read())
@@ -37,7 +37,7 @@ async def test_a_local_one_that_does_not_end_is_killed_and_waited_for():
     assert not is_child(pid)
 
 
-async def test_one_that_was_let_go_is_waited_for():
+async def test_a_released_program_is_waited_for():
     connection = await connect(Target("here", transport="local"), ConnectOptions())
     stream = await connection.open(STUBBORN)
     pid = int(await stream.read())

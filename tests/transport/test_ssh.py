@@ -42,10 +42,10 @@ def target(bed: SshdBed, id: str = "t1", **changes: Any) -> Target:
     return Target(id, **{**values, **changes})
 
 
-async def run(target: Target, options: ConnectOptions, *words: str) -> bytes:
+async def run(target: Target, options: ConnectOptions, *arguments: str) -> bytes:
     connection = await connect(target, options)
     try:
-        stream = await connection.open(words or ("/bin/echo", "here"))
+        stream = await connection.open(arguments or ("/bin/echo", "here"))
         output = b""
         while piece := await stream.read():
             output += piece
@@ -64,7 +64,7 @@ async def refused(target: Target, options: ConnectOptions) -> TargetError:
     return error
 
 
-async def test_a_command_runs_with_its_words_kept(bed, options):
+async def test_the_arguments_of_a_command_are_unchanged(bed, options):
     assert await run(target(bed), options, "/bin/echo", "a  b", "$HOME", "*") == b"a  b $HOME *\n"
 
 
@@ -154,7 +154,7 @@ async def test_peers_that_are_no_ssh_server(bed, options, answer, kind, words):
     "host, kind",
     [("no-such-host.invalid", "dns_failure"), ("127.0.0.1", "connection_refused"), ("localhost", "connection_refused")],
 )
-async def test_no_way_to_the_port(bed, options, host, kind):
+async def test_an_unreachable_port(bed, options, host, kind):
     assert (await refused(target(bed, host=host, port=free_port()), options)).kind == kind
 
 
@@ -281,7 +281,7 @@ async def test_a_key_that_is_not_authorized(bed, options, tmp_path):
     assert error.kind == "auth_failed" and "stranger" in error.message
 
 
-async def test_a_password_where_none_is_taken(bed, options, tmp_path, monkeypatch):
+async def test_a_password_where_the_server_accepts_none(bed, options, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     error = await refused(target(bed, priv=(), passwd=Secret("hunter2hunter2")), options)
     assert error.kind == "auth_failed" and "hunter2" not in error.message + error.hint + repr(error)
@@ -335,7 +335,7 @@ async def test_a_user_certificate_next_to_the_key(bed, tmp_path):
         assert await run(target(certified, "c", priv=(str(tmp_path / "user"),)), options) == b"here\n"
 
 
-async def test_the_agent_is_asked_once_for_all(bed, tmp_path, monkeypatch):
+async def test_the_agent_is_asked_once_for_all_targets(bed, tmp_path, monkeypatch):
     socket = tmp_path / "agent"
     agent = subprocess.Popen(["ssh-agent", "-D", "-a", str(socket)], stdout=subprocess.DEVNULL)
     try:
@@ -417,7 +417,7 @@ async def test_a_jump_host_that_fails_fails_the_hosts_that_use_it(bed, changes, 
     assert error.kind == "jump_failed" and "t2" in error.message and words in error.message
 
 
-async def test_what_the_jump_host_cannot_reach(bed):
+async def test_a_host_that_the_jump_host_cannot_reach(bed):
     options = jumping(bed)
     error = await refused(target(bed, port=free_port(), jump=("bastion",)), options)
     assert error.kind == "connection_refused" and "jump host" in error.message
@@ -481,7 +481,7 @@ async def test_an_inventory_cannot_turn_the_check_of_host_keys_off(bed, tmp_path
     assert (await refused(wanted, accepting)).kind == "host_key_changed"
 
 
-async def test_ssh_config_cannot_either_and_the_error_says_so(bed, tmp_path):
+async def test_ssh_config_cannot_turn_the_check_of_host_keys_off(bed, tmp_path):
     config = tmp_path / "config"
     config.write_text("Host *\n  StrictHostKeyChecking no\n")
     options = ConnectOptions(known_hosts=(tmp_path / "hosts",), ssh_config=(config,))
@@ -543,7 +543,7 @@ async def test_lines_of_other_hosts_and_odd_comments_do_no_harm(bed, tmp_path):
     assert await run(target(bed), options) == b"here\n"
 
 
-async def test_a_jump_host_of_ssh_config_is_checked_alike(bed, tmp_path):
+async def test_a_jump_host_of_ssh_config_is_checked_in_the_same_way(bed, tmp_path):
     config = tmp_path / "config"
     canary = tmp_path / "canary"
     config.write_text(f"Host 127.0.0.1\n  ProxyJump x;touch${{IFS}}{canary}\n")

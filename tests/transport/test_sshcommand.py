@@ -67,12 +67,12 @@ def test_words(line, words):
 @pytest.mark.parametrize(
     "line, error", [("nc %z", TokenError), ("nc %", TokenError), ("nc 'x", ValueError), ("", ValueError)]
 )
-def test_lines_that_cannot_be(line, error):
+def test_invalid_lines(line, error):
     with pytest.raises(error):
         command(line, tokens(h="H"))
 
 
-def test_what_a_token_stands_for_is_not_looked_at_again():
+def test_values_of_tokens_are_not_expanded_again():
     assert expand("%h-%%h-%r", tokens(h="%r%%", r="%h")) == "%r%%-%h-%h"
 
 
@@ -149,7 +149,7 @@ def test_a_condition_that_fails_before_runs_nothing(tmp_path):
     assert not (tmp_path / "canary").exists()
 
 
-def test_match_exec_has_an_end(tmp_path, monkeypatch, caplog):
+def test_match_exec_has_a_time_limit(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr("pushsalt.transport.sshcommand.EXEC_TIMEOUT", 0.2)
     assert resolve(Target("t"), config(tmp_path, 'Match exec "sleep 60"\n Port 7\n')).port == 22
     assert "did not end" in caplog.text
@@ -169,7 +169,7 @@ def test_what_ssh_refuses_is_refused_before_a_command_gets_it(tmp_path, setting,
     assert not (tmp_path / "canary").exists()
 
 
-def test_an_id_is_no_command_either(tmp_path):
+def test_an_id_is_never_run_as_a_command(tmp_path):
     with pytest.raises(TargetError) as caught:
         resolve(Target("x`touch${IFS}canary`"), config(tmp_path, "ProxyCommand nc %n\n"))
     assert caught.value.kind == "setting_refused" and "`id`" in caught.value.message

@@ -39,8 +39,8 @@ def events(project, glob="pushsalt/drift/*"):
     return [json.loads(line)["data"] for line in done.out.splitlines()]
 
 
-def once(project, *words, code=0):
-    done = project.run("watch", *words, "--once")
+def once(project, *arguments, code=0):
+    done = project.run("watch", *arguments, "--once")
     assert done.code == code, done.err + done.out
     return done
 

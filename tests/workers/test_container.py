@@ -1,6 +1,6 @@
 """The container file of workers: its instructions, carried out in order in a fresh environment instead of an image.
 
-What needs a container engine is left out: packages of the base image, and its user.
+The packages and the user of the base image are not tested: they need a container engine.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ FILE = ROOT / "docs/containers/worker.Containerfile"
 
 
 def instructions() -> list[tuple[str, str]]:
-    """(word, rest) of each instruction, in order."""
+    """(keyword, arguments) of each instruction of the container file, in order."""
     lines = [line for line in FILE.read_text().splitlines() if not line.startswith("#")]
     joined = "\n".join(lines).replace("\\\n", " ")
     return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in joined.splitlines() if line)]
 
 
 def commands() -> list[list[str]]:
-    """The commands of RUN, in order, as words."""
+    """The argument list of each RUN command, in order."""
     text = " && ".join(rest for word, rest in instructions() if word == "RUN")
     return [shlex.split(each) for each in text.split("&&")]
 
 
-def test_the_instructions_are_those_that_an_engine_knows():
+def test_container_engines_support_each_instruction():
     words = [word for word, _ in instructions()]
     assert words == ["FROM", "RUN", "USER", "VOLUME", "STOPSIGNAL", "ENTRYPOINT"]
     values = dict(instructions())
@@ -66,7 +66,7 @@ def test_the_user_and_the_cache_are_made_before_they_are_used():
     assert made[0] == ["apt-get", "update"] and made[1][:2] == ["apt-get", "install"]
 
 
-def test_what_it_installs_runs_jobs_and_ends_at_its_signal(tmp_path):
+def test_the_installed_worker_runs_jobs_and_ends_at_its_stop_signal(tmp_path):
     (pip,) = (words for words in commands() if words[0] == "pip")
     assert pip[-1] == "pushsalt[nats]"
     wheel = distributions.build(ROOT, "wheel", tmp_path / "wheel")
@@ -98,7 +98,7 @@ def test_what_it_installs_runs_jobs_and_ends_at_its_signal(tmp_path):
 
 
 def read_only(source: Path, target: Path) -> Path:
-    """A copy of a folder that is not written to, as it is mounted into the container."""
+    """A read-only copy of a folder, as it is mounted into the container."""
     shutil.copytree(source, target)
     for path in (target, *target.rglob("*")):
         path.chmod(0o500 if path.is_dir() else 0o400)

@@ -35,8 +35,8 @@ def journal(make):
     return make()
 
 
-def same(journal: EventJournal) -> None:
-    """What both journals do alike."""
+def check_common_behaviour(journal: EventJournal) -> None:
+    """Assert the behaviour that both journals have."""
     assert (journal.last(), journal.first(), journal.after(0), journal.since(0.0)) == (0, 0, [], 0)
     one = journal.put("a/one", {"n": 1, "text": "ä"})
     more = journal.put_many([("a/two", {"n": n}) for n in range(2, 30)])
@@ -54,9 +54,9 @@ def same(journal: EventJournal) -> None:
     assert journal.cursor("shipper ä *") == one.number
 
 
-def test_it_is_as_the_journal_in_sqlite(journal, tmp_path):
-    same(Journal(tmp_path))
-    same(journal)
+def test_it_behaves_like_the_journal_in_sqlite(journal, tmp_path):
+    check_common_behaviour(Journal(tmp_path))
+    check_common_behaviour(journal)
 
 
 def test_events_and_cursors_are_those_of_all_controllers(make):
@@ -96,7 +96,7 @@ def test_forged_events_are_left_out(journal, server):
     assert journal.after(0) == [event, later]
 
 
-def test_it_goes_on_after_the_server_was_away(journal, server):
+def test_it_continues_after_an_outage_of_the_server(journal, server):
     event = journal.put("app/up", {})
     assert journal.after(0) == [event]
     server.kill()
@@ -105,7 +105,7 @@ def test_it_goes_on_after_the_server_was_away(journal, server):
     assert journal.after(event.number) == [later] and journal.after(0) == [event, later]
 
 
-def test_without_a_server_it_is_a_clear_error(journal, server):
+def test_a_missing_server_is_a_clear_error(journal, server):
     server.kill()
     with pytest.raises(JournalError, match=r"the NATS server at .* cannot be used"):
         journal.last()
@@ -137,7 +137,7 @@ def test_what_was_taken_is_continued_by_another_controller(make):
 
 @pytest.mark.parametrize("stored", [False, True], ids=["before the event", "after the event"])
 def test_a_process_that_ends_in_between_neither_loses_nor_repeats_an_event(make, stored):
-    """Killed between the value with its pending event, the event, and the value alone."""
+    """The process is killed between two of these writes: value with pending event, event, value alone."""
     first = make()
     watched = eventstate.StreamWatched(first, ["web"])
     [row] = first.rows_of([("pushsalt/drift/w1", {"n": 1})], ())

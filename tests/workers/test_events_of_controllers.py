@@ -20,16 +20,16 @@ def project(server, tmp_path):
     return made
 
 
-def run(project: Project, cache: str, *words: str) -> list[dict[str, object]]:
-    """The lines of a command of the controller with these caches."""
+def run(project: Project, cache: str, *arguments: str) -> list[dict[str, object]]:
+    """Run a command as the controller with this cache folder; returns its lines of JSON."""
     project.variables["PUSHSALT_CACHE"] = str(project.folder.parent / cache)
-    done = project.run(*words, timeout=180)
+    done = project.run(*arguments, timeout=180)
     assert done.code == 0, done.err
     return [json.loads(line) for line in done.out.splitlines() if line.startswith("{")]
 
 
-def tags(found: list[dict[str, object]]) -> list[object]:
-    return [each["tag"] for each in found]
+def tags(events: list[dict[str, object]]) -> list[object]:
+    return [each["tag"] for each in events]
 
 
 def test_each_event_is_read_and_reacted_to_once_by_all_controllers_together(project, tmp_path):

@@ -67,7 +67,7 @@ def networks() -> Iterator[Networks]:
 
 
 @pytest.fixture(params=range(repetitions()))
-def apart(networks: Networks, tmp_path: Path) -> Iterator[FaultBed]:
+def fault_bed(networks: Networks, tmp_path: Path) -> Iterator[FaultBed]:
     """SSH servers, and a NATS server in another network, with TLS and keys."""
     with sshd.sshd_bed(tmp_path / "sshd", 3) as bed, KeyedServer(tmp_path / "nats", networks) as server:
         project = Project(tmp_path, bed.inventory()["hosts"], workers=server.at(0))
@@ -120,22 +120,22 @@ class KeyedServer(NatsServer):
         return False
 
 
-def test_a_worker_whose_packets_are_lost_is_replaced_and_may_come_back(apart: FaultBed, networks: Networks):
-    server = apart.server
+def test_a_worker_whose_packets_are_lost_is_replaced_and_may_come_back(fault_bed: FaultBed, networks: Networks):
+    server = fault_bed.server
     assert isinstance(server, KeyedServer)
-    keys = ("--keys", str(apart.project.folder / "worker-default"))
-    with apart.worker("w1", None, server.at(1), *keys), apart.worker("w2", None, server.at(0), *keys) as second:
+    keys = ("--keys", str(fault_bed.project.folder / "worker-default"))
+    with fault_bed.worker("w1", None, server.at(1), *keys), fault_bed.worker("w2", None, server.at(0), *keys) as second:
         second.process.send_signal(signal.SIGSTOP)  # the first one takes all
-        process, _ = apart.start()
-        apart.until_all_wait()
+        process, _ = fault_bed.start()
+        fault_bed.until_all_wait()
         networks.set_link(2, up=False)
         lost = time.monotonic()
         second.process.send_signal(signal.SIGCONT)
         time.sleep(partition_seconds() / 2)
-        apart.go()
+        fault_bed.go()
         time.sleep(max(0.0, lost + partition_seconds() - time.monotonic()))
         networks.set_link(2, up=True)
-        apart.all_once(finish(process))
+        fault_bed.all_once(finish(process))
         assert second.stop() == 0
-        assert apart.json("run", "*", "test.ping").data == dict.fromkeys(IDS, True)
-        assert all(apart.counted(id) == ["one", "two", "three"] for id in IDS)
+        assert fault_bed.json("run", "*", "test.ping").data == dict.fromkeys(IDS, True)
+        assert all(fault_bed.counted(id) == ["one", "two", "three"] for id in IDS)

@@ -26,8 +26,8 @@ STATES = """
 UNKNOWN = {"worker_lost", "connection_lost"}
 
 
-class Chaos:
-    """Two workers, one server, one controller after another."""
+class RandomKills:
+    """Kills processes at random: two workers, one server, and one controller after another."""
 
     def __init__(self, run: FaultBed, seed: int) -> None:
         self._run = run
@@ -37,7 +37,7 @@ class Chaos:
         self.kills = {"worker": 0, "server": 0, "controller": 0}
         self._named = 0
 
-    def __enter__(self) -> Chaos:
+    def __enter__(self) -> RandomKills:
         for _ in range(2):
             self._add()
         return self
@@ -52,7 +52,7 @@ class Chaos:
         self.workers.append(made)
 
     def kill(self, controller: subprocess.Popen[bytes]) -> None:
-        """Kill one of all, and begin another one in its place; that of a controller is begun by the caller."""
+        """Kill one process at random and start its replacement; the caller starts that of a controller."""
         what = self._random.choice(["worker", "worker", "server", "controller"])
         self.kills[what] += 1
         if what == "worker":
@@ -118,7 +118,7 @@ class Job:
 def test_kills_at_random(remote, bed, server, seed):
     run = FaultBed(remote(), bed, server)
     end, jobs, lost = time.monotonic() + kill_seconds(), list[Job](), 0
-    with Chaos(run, seed) as chaos:
+    with RandomKills(run, seed) as chaos:
         for worker in chaos.workers:
             worker.ready()
         while not jobs or time.monotonic() < end:

@@ -1,4 +1,4 @@
-"""A NATS server that is full: nothing is lost, and the user is told."""
+"""A NATS server whose store is full: no return is lost, and the operator gets a message."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def server(tmp_path):
 
 
 def ask(url, work):
-    """What ``work(connection)`` gives."""
+    """The result of ``work(connection)``, awaited with a new connection."""
 
     async def asked():
         made = await connection.connect(url)
@@ -40,18 +40,18 @@ def ask(url, work):
     return asyncio.run(asked())
 
 
-async def fill(made):
-    await made.setup(["default"])
+async def fill(client):
+    await client.setup(["default"])
     for size in (200_000, 20_000, 2_000, 200):
         while True:
             try:
-                await made.store(FILLER, os.urandom(size), patience=0)
+                await client.store(FILLER, os.urandom(size), patience=0)
             except connection.FullError:
                 break
 
 
-async def make_room(made):
-    await made.js.purge_stream(names.RETURNS_STREAM, subject=FILLER)
+async def make_room(client):
+    await client.js.purge_stream(names.RETURNS_STREAM, subject=FILLER)
 
 
 def test_returns_wait_for_room_in_the_store(run: FaultBed):
@@ -69,7 +69,7 @@ def test_returns_wait_for_room_in_the_store(run: FaultBed):
         assert "limits of the account" in worker.log.read_text()
 
 
-def test_a_worker_that_cannot_say_that_it_is_there_is_not_given_up(run: FaultBed):
+def test_a_worker_that_cannot_announce_itself_is_not_given_up(run: FaultBed):
     run.project.argv = lambda *words: [*patched(watching_NO_WORKER=1.0, watching__WARN=0.1), *words]
     with run.worker(program=patched(connection_PRESENCE=15.0)):
         process, _ = run.start()
@@ -97,7 +97,7 @@ def test_a_job_for_a_full_store_does_not_begin(run: FaultBed):
         run.all_once(run.json("apply", "*", "alone"))
 
 
-def test_targets_that_a_full_queue_does_not_take_are_told(run: FaultBed):
+def test_targets_that_a_full_queue_rejects_are_reported(run: FaultBed):
     async def small_queue(made):
         from nats.js import api
 

@@ -1,4 +1,4 @@
-"""A worker that claims to be of another site: it gets nothing, and nothing that it says counts."""
+"""A worker that claims to be of another site: it gets no work, and its messages are not accepted."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def keys_of(project, site):
 
 
 def impostor(project, login):
-    """A folder with the keys of site b that says to be of site a. ``login``: its credentials for NATS."""
+    """The folder of a worker that claims site a with the keys of site b. ``login``: credentials for NATS."""
     folder = project.folder / "worker-impostor"
     shutil.copytree(project.folder / "worker-b", folder)
     (folder / "worker.yaml").write_text("site: a\n")
@@ -60,7 +60,7 @@ def run_once(project, server, counts):
     assert {id: path.read_text().split() for id, path in counts.items()} == {"t1": ["one"], "t2": ["one"]}
 
 
-def test_with_its_own_login_the_server_gives_it_nothing(sites):
+def test_the_server_sends_it_no_work_with_its_own_login(sites):
     project, server, counts = sites
     folder = impostor(project, project.folder / "worker-b/site.creds")
     with (
@@ -78,8 +78,8 @@ def test_with_its_own_login_the_server_gives_it_nothing(sites):
             false.__exit__()
 
 
-def test_with_a_login_that_may_do_all_it_cannot_read_the_work(sites):
-    """What it could do is to drop it, as the server could."""
+def test_it_cannot_decrypt_work_with_a_login_that_has_all_permissions(sites):
+    """It can drop the work, as the server can, but not read it."""
     project, server, counts = sites
     login = project.folder / "all.creds"
     login.touch(mode=0o600)

@@ -1,4 +1,4 @@
-"""Controllers that follow the stream keep what jobs of other controllers have learnt, and answer terms from it."""
+"""Controllers that follow the stream cache data from jobs of other controllers, and match terms with it."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class OtherCaches:
         del self.project.variables["PUSHSALT_CACHE"]
 
 
-def selected(project: Project, *words: str) -> list[str]:
-    done = project.run("target", *words, timeout=LONG)
+def selected(project: Project, *arguments: str) -> list[str]:
+    done = project.run("target", *arguments, timeout=LONG)
     return sorted(done.out.split()) if done.code == 0 else []
 
 
@@ -75,7 +75,7 @@ def test_another_controller_answers_from_its_own_caches(fleet, server, tmp_path)
     with other:
         again = fleet.run("worker", "follow", "--once", timeout=LONG)
         assert (again.code, again.out) == (0, ""), again.err
-        # a worker that has not discovered the resource knows of it by the shard
+        # a worker that has not discovered the resource gets it with the shard
         with WorkerProcess(fleet, server.url, name="w3"):
             done = fleet.json("run", "-C", "T@dummy", "test.ping", timeout=LONG)
             assert done.data == {"d1": True}, done.err

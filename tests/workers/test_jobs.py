@@ -98,25 +98,25 @@ def test_secrets_are_hidden_as_without_workers(local, workers):
 def test_status(local, workers, server):
     deadline = time.monotonic() + 20
     while True:
-        found = json.loads(local.run("worker", "status", "--out", "json").out)
-        if set(found["sites"]) == {"default", "far"} and all(each["workers"] for each in found["sites"].values()):
+        document = json.loads(local.run("worker", "status", "--out", "json").out)
+        if set(document["sites"]) == {"default", "far"} and all(each["workers"] for each in document["sites"].values()):
             break
-        assert time.monotonic() < deadline, found
-    far = found["sites"]["far"]
+        assert time.monotonic() < deadline, document
+    far = document["sites"]["far"]
     assert far["waiting"] == 0
     (entry,) = far["workers"]
     assert set(entry) == {"id", "version", "since", "busy"}
     assert (entry["id"], entry["busy"]) == (workers[1].id, 0)
 
 
-def test_a_server_that_is_not_there_is_a_wrong_command(local, server):
+def test_an_unreachable_server_is_a_usage_error(local, server):
     server.kill()
     done = local.run("apply", "*", "x")
     assert done.code == 1
     assert "the NATS server at" in done.err and "cannot be used" in done.err
 
 
-def test_a_worker_that_is_stopped_ends_well(local, server):
+def test_a_stopped_worker_ends_without_an_error(local, server):
     with WorkerProcess(local, server.url) as worker:
         assert worker.stop() == 0
 
@@ -137,20 +137,20 @@ def test_a_job_that_was_stopped_is_resumed(local, server, tmp_path):
     path = tmp_path / "jid"
     first = local.start("run", "l1", "test.ping", "--jid-file", str(path))
     wait_until(lambda: path.exists() and path.read_text().strip())
-    wait_until(lambda: state_of(server.url, f"PUSHSALT_WORK_{names.DEFAULT_SITE}"))
+    wait_until(lambda: message_count(server.url, f"PUSHSALT_WORK_{names.DEFAULT_SITE}"))
     first.send_signal(signal.SIGINT)
     assert local.finish(first).code == 130
     stopped = f"KV_{names.STOPPED_BUCKET}"
-    assert state_of(server.url, stopped)
+    assert message_count(server.url, stopped)
     second = local.start("jobs", "resume", "--out", "json", path.read_text().strip())
-    wait_until(lambda: not state_of(server.url, stopped))
+    wait_until(lambda: not message_count(server.url, stopped))
     with WorkerProcess(local, server.url):
         done = local.finish(second)
     assert done.data == {"l1": True}, done.err
 
 
-def state_of(url: str, stream: str) -> int:
-    """The number of messages of a stream; 0 if it is not there."""
+def message_count(url: str, stream: str) -> int:
+    """The number of messages of a stream; 0 if it does not exist."""
 
     async def work() -> int:
         made = await connection.connect(url)

@@ -1,4 +1,4 @@
-"""What a controller takes from the return of a worker."""
+"""Data that a controller stores from the return of a worker."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def test_what_cannot_be_used_is_a_warning_for_the_target(bed):
     assert id == "a1" and "cannot be used: KeyError" in text
 
 
-async def test_only_returns_of_states_are_told_as_such(bed):
+async def test_only_returns_of_states_are_reported_as_states(bed):
     """The value of a disabled ``state.highstate`` is a mapping of texts."""
     told = []
     bed.runner.on_state = lambda id, tag, ret: told.append(tag)

@@ -184,7 +184,7 @@ def test_a_forged_refusal_does_not_count(bed):
 
 
 @pytest.mark.parametrize("kind", ["taken", "return"])
-def test_a_worker_that_gets_a_shard_again_does_not_believe_what_is_forged(bed, monkeypatch, kind):
+def test_a_worker_that_gets_a_shard_again_ignores_forged_messages(bed, monkeypatch, kind):
     monkeypatch.setattr(messages, "PART", 100)
     box = bed.ledger.box("a")
     stored = Stored(Head("shard", JID, "a", 1), box, {"a1", "a2"})

@@ -1,4 +1,4 @@
-"""Messages: what comes back from bytes, and foreign bytes."""
+"""Encoding and decoding of messages; decoding of foreign bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thin import wire
 JID = "20261126101500000000"
 
 
-def test_a_message_comes_back():
+def test_a_message_is_decoded_unchanged():
     head = Head("shard", JID, "berlin", 3, box=b"\0box", job=b"job")
     assert messages.decode(messages.encode(head)) == head
 
@@ -69,13 +69,13 @@ def test_any_bytes_give_a_message_error(data):
             read(data)
 
 
-def test_a_return_comes_back():
+def test_a_return_is_decoded_unchanged():
     result = TargetReturn("a", {"x": 1}, phases={"run": 0.5}, warnings=["w"], retcode=1, exit_code=2, changes=True)
     answer = messages.unpack_answer(messages.pack_answer(Answer(result, {"os": "Debian"}, {"p": 1}, ["s3cret"])))
     assert answer == Answer(result, {"os": "Debian"}, {"p": 1}, ["s3cret"])
 
 
-def test_explanations_of_errors_come_back():
+def test_explanations_of_errors_are_decoded_unchanged():
     result = TargetReturn("a", [Explained("short", "long"), "plain"], shape="errors", exit_code=2)
     ret = messages.unpack_answer(messages.pack_answer(Answer(result))).result.ret
     assert ret == ["short", "plain"] and ret[0].explanation == "long" and not isinstance(ret[1], Explained)
@@ -87,7 +87,7 @@ def test_a_return_with_a_wrong_shape_is_refused():
         messages.unpack_answer(data)
 
 
-def test_a_description_comes_back_with_its_options():
+def test_a_description_is_decoded_with_its_options():
     options = JobOptions(test=True, pillar={"a": 1}, timeout=3.0, batch="2", max_fail="1")
     job = Description(JID, "apply", "state.apply", ["a"], {}, messages.options_of(options), {"local": {}}, b"k" * 32)
     found = messages.unpack_description(messages.pack_description(job))
@@ -128,7 +128,7 @@ def test_a_return_that_takes_much_memory_is_refused():
         messages.unpack_answer(data)
 
 
-def test_a_return_as_large_as_a_session_allows_comes_back():
+def test_a_return_as_large_as_a_session_allows_is_decoded():
     result = TargetReturn("a", [[n] for n in range(120_000)])
     assert messages.unpack_answer(messages.pack_answer(Answer(result))).result == result
 
@@ -139,6 +139,6 @@ def test_states_without_a_mapping_of_tags_are_refused(ret):
         messages.unpack_answer(messages.pack_answer(Answer(TargetReturn("a", ret, shape="states"))))
 
 
-def test_the_value_of_a_disabled_highstate_comes_back():
+def test_the_value_of_a_disabled_highstate_is_decoded_unchanged():
     result = TargetReturn("a", {"name": "disabled", "result": "False"}, shape="states")
     assert messages.unpack_answer(messages.pack_answer(Answer(result))).result == result

@@ -1,4 +1,4 @@
-"""NKeys and JWTs: the texts that other programs of NATS make and read."""
+"""NKeys and JWTs have the format of other NATS programs."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def test_a_seed_of_another_program_has_the_same_public_key_and_signature():
 
 
 @pytest.mark.parametrize("kind, letters", [(nkeys.OPERATOR, "SO"), (nkeys.ACCOUNT, "SA"), (nkeys.USER, "SU")])
-def test_each_kind_has_its_letters(kind, letters):
+def test_each_kind_of_key_has_its_prefix(kind, letters):
     key = NKey.new(kind)
     assert key.seed.startswith(letters) and key.public.startswith(letters[1])
     assert NKey.parse(key.seed) == key
 
 
 @pytest.mark.parametrize("text", ["", "SU", PUBLIC, SEED[:-1], SEED[:20] + "A" + SEED[21:], "ß" * 58])
-def test_what_is_no_seed_is_refused(text):
+def test_a_text_that_is_no_seed_is_refused(text):
     with pytest.raises(ValueError):
         NKey.parse(text)
 
@@ -53,7 +53,7 @@ def test_a_jwt_is_signed_by_its_issuer():
     assert claims["nats"]["pub"] == {"allow": ["a.b"]} and claims["nats"]["sub"] == {"allow": ["c.>"]}
 
 
-def test_a_credentials_file_has_both():
+def test_a_credentials_file_has_the_jwt_and_the_seed():
     account, user = NKey.new(nkeys.ACCOUNT), NKey.new(nkeys.USER)
     jwt = nkeys.user_jwt(account, user.public, "berlin", [], [])
     text = nkeys.credentials(jwt, user)

@@ -1,4 +1,4 @@
-"""The project on a real NATS server: what is sent, what the server sees, who can read it."""
+"""Projects as encrypted objects on a real NATS server: which are sent, and who can read them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Bed:
         self.site, self.path, self.server = site, tmp_path, server
 
     async def upload(self, *sites):
-        """(reference, number of messages that were stored)."""
+        """Upload the project for these sites; returns (reference, number of messages that were stored)."""
         nc = await connect(self.server, self.site.folder / "workers")
         before = await self.stored(nc, sites)
         keys = controller_keys(self.site.folder / "workers")
@@ -82,7 +82,7 @@ async def test_a_worker_makes_the_project_from_the_servers_objects(bed):
     assert (tree / "web/init.sls").read_text() == "x: {test.succeed_without_changes: []}"
 
 
-async def test_what_is_there_is_not_sent_again(bed):
+async def test_stored_objects_are_not_sent_again(bed):
     first, count = await bed.upload("a")
     second, more = await bed.upload("a")
     assert first == second and count > 0 and more == 0
@@ -92,7 +92,7 @@ async def test_what_is_there_is_not_sent_again(bed):
     assert changed == 4  # the file, the list of files, the list of pieces, the root
 
 
-async def test_a_worker_asks_only_for_what_it_does_not_have(bed):
+async def test_a_worker_requests_only_objects_that_it_lacks(bed):
     found, _ = await bed.upload("a")
     folder = await bed.materialize(found.of("a"))
     nc = await connect(bed.server, bed.site.folder / "workers")
@@ -140,7 +140,7 @@ async def test_a_worker_cannot_read_the_objects_of_another_site(bed):
 
 
 async def test_objects_that_others_stored_are_refused(bed):
-    """Whoever can write to the bucket, as the server's owner can, cannot make a worker use anything else."""
+    """The server's owner can write to the bucket, but a worker refuses objects that no controller stored."""
     found, _ = await bed.upload("a")
     generation, name, _ = found.of("a")["objects"].split(".")
     bed.site.write("salt/web/init.sls", "other: {test.succeed_without_changes: []}")

@@ -27,7 +27,7 @@ def user(tmp_path, monkeypatch):
     return party
 
 
-def test_without_keys_one_user_understands_itself(user):
+def test_without_keys_a_user_reads_its_own_messages(user):
     sealed = user("a").seal("berlin", b"work", "job 1")
     assert b"work" not in sealed
     assert user("a").open(CONTROLLER, sealed, "job 1") == b"work"

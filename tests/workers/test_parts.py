@@ -1,4 +1,4 @@
-"""What of a project travels to the workers of a site, and what a worker makes of it."""
+"""The parts of a project that are sent to the workers of a site, and the project that a worker makes from them."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from thin import wire
 
 
 def sent(project, site="a"):
-    """The parts as they arrive: packed, and unpacked again."""
+    """The parts of a project for a site, packed and unpacked again."""
     found = Collector(project).parts(site)
     return wire.unpack(wire.pack(found.manifest)), found.sources
 
 
 def arrived(project, cache, site="a", keys=None):
-    """The project at a worker."""
+    """The project that a worker of the site makes from the parts, in the folder ``cache``."""
     manifest, sources = sent(project, site)
     store = unpack.Store(cache)
     for digest, size in unpack.wanted(unpack.checked(manifest, site)).items():
         with store.writing(digest, size) as write, sources[digest]() as stream:
             write(stream.read())
     folder = store.build(hashlib.sha256(wire.pack(manifest)).hexdigest(), manifest)
-    there = Project.open(objects.settings_of(folder, cache), Reporter())
-    objects.furnish(there, keys)
-    return there
+    received = Project.open(objects.settings_of(folder, cache), Reporter())
+    objects.furnish(received, keys)
+    return received
 
 
 def test_trees_arrive_with_modes_links_and_empty_folders(site, tmp_path):
@@ -40,15 +40,15 @@ def test_trees_arrive_with_modes_links_and_empty_folders(site, tmp_path):
     (site.folder / "salt/empty/below").mkdir(parents=True)
     os.symlink("web", site.folder / "salt/again")
     os.symlink("init.sls", site.folder / "salt/web/other.sls")
-    here, there = site.open().files, arrived(site.open(), tmp_path / "w").files
-    assert there.list_files() == here.list_files() and "again/init.sls" in here.list_files()
-    assert there.list_dirs() == here.list_dirs()
-    assert there.list_emptydirs() == here.list_emptydirs() == ["empty/below"]
-    assert there.symlinks() == here.symlinks()
-    assert there.symlinks()["again"] == "web" and there.symlinks()["web/other.sls"] == "init.sls"
-    for path in here.list_files():
-        assert there.read(path) == here.read(path)
-        assert there.find(path).mode == here.find(path).mode
+    original, received = site.open().files, arrived(site.open(), tmp_path / "w").files
+    assert received.list_files() == original.list_files() and "again/init.sls" in original.list_files()
+    assert received.list_dirs() == original.list_dirs()
+    assert received.list_emptydirs() == original.list_emptydirs() == ["empty/below"]
+    assert received.symlinks() == original.symlinks()
+    assert received.symlinks()["again"] == "web" and received.symlinks()["web/other.sls"] == "init.sls"
+    for path in original.list_files():
+        assert received.read(path) == original.read(path)
+        assert received.find(path).mode == original.find(path).mode
 
 
 def test_links_out_of_a_tree_arrive_as_the_file_server_serves_them(site, tmp_path):
@@ -58,25 +58,25 @@ def test_links_out_of_a_tree_arrive_as_the_file_server_serves_them(site, tmp_pat
     os.symlink("../more/other.sls", site.folder / "salt/linked.sls")
     os.symlink(site.folder / "salt/web", site.folder / "salt/absolute")
     os.symlink("../outside", site.folder / "salt/gone")
-    here, there = site.open().files, arrived(site.open(), tmp_path / "w").files
-    assert there.list_files() == here.list_files()
-    assert there.read("linked.sls") == b"y: {test.nop: []}" and there.read("absolute/init.sls") == here.read(
+    original, received = site.open().files, arrived(site.open(), tmp_path / "w").files
+    assert received.list_files() == original.list_files()
+    assert received.read("linked.sls") == b"y: {test.nop: []}" and received.read("absolute/init.sls") == original.read(
         "web/init.sls"
     )
-    assert there.read("gone/secret") is None
-    assert not there.symlinks()
+    assert received.read("gone/secret") is None
+    assert not received.symlinks()
 
 
-def test_saltenvs_and_the_order_of_roots_stay(site, tmp_path):
+def test_saltenvs_and_the_order_of_roots_are_kept(site, tmp_path):
     site.configure(file_roots={"base": ["salt", "more"], "dev": ["more"], "__env__": ["envs/__env__"]})
     site.write("more/top.sls", "second")
     site.write("more/only.txt", "more")
     site.write("envs/qa/q.txt", "qa")
-    here, there = site.open().files, arrived(site.open(), tmp_path / "w").files
-    for files in (here, there):
+    original, received = site.open().files, arrived(site.open(), tmp_path / "w").files
+    for files in (original, received):
         assert files.read("top.sls") == b"base: {'*': [web]}" and files.read("top.sls", "dev") == b"second"
         assert files.read("only.txt") == b"more" and files.read("q.txt", "qa") == b"qa"
-    assert there.envs()[:2] == ["base", "dev"]
+    assert received.envs()[:2] == ["base", "dev"]
 
 
 def test_pillar_modules_and_ignored_files(site, tmp_path):
@@ -84,10 +84,10 @@ def test_pillar_modules_and_ignored_files(site, tmp_path):
     site.write("salt/x.swp", "editor")
     site.write("salt/_modules/mine.py", "def one():\n    return 1\n")
     site.write("own/_states/two.py", "def two(name):\n    return {}\n")
-    there = arrived(site.open(), tmp_path / "w")
-    assert there.pillar_files.read("secret.sls") == b"password: of-the-pillar\n"
-    assert there.files.read("x.swp") is None
-    custom = there.custom("base").by_kind
+    received = arrived(site.open(), tmp_path / "w")
+    assert received.pillar_files.read("secret.sls") == b"password: of-the-pillar\n"
+    assert received.files.read("x.swp") is None
+    custom = received.custom("base").by_kind
     assert "mine" in custom["modules"] and "two" in custom["states"]
 
 
@@ -96,12 +96,12 @@ def test_only_the_inventory_of_the_site_travels(site, tmp_path):
     with sources[manifest["inventory"]]() as stream:
         rows = stream.read()
     assert b"only-of-a1" in rows and b"only-of-b1" not in rows
-    there = arrived(site.open(), tmp_path / "w").inventory
-    assert there.ids == ("a1", "a2", "gate")  # with the jump host
-    here = site.open().inventory
-    assert there.targets["a2"] == here.targets["a2"] and there.targets["a2"].jump == ("gate",)
-    assert there.targets["a1"].passwd == "only-of-a1" and "only-of-a1" not in repr(there.targets["a1"])
-    assert there.groups == frozenset({"all"})
+    received = arrived(site.open(), tmp_path / "w").inventory
+    assert received.ids == ("a1", "a2", "gate")  # with the jump host
+    original = site.open().inventory
+    assert received.targets["a2"] == original.targets["a2"] and received.targets["a2"].jump == ("gate",)
+    assert received.targets["a1"].passwd == "only-of-a1" and "only-of-a1" not in repr(received.targets["a1"])
+    assert received.groups == frozenset({"all"})
 
 
 def test_private_keys_are_those_of_the_worker(site, tmp_path):
@@ -110,8 +110,8 @@ def test_private_keys_are_those_of_the_worker(site, tmp_path):
     for source in sources.values():
         with source() as stream:
             assert b"PRIVATE KEY" not in stream.read()
-    there = arrived(site.open(), tmp_path / "w", keys=tmp_path / "worker-a")
-    assert there.inventory.targets["a1"].priv == (str(tmp_path / "worker-a/ssh/deploy"),)
+    received = arrived(site.open(), tmp_path / "w", keys=tmp_path / "worker-a")
+    assert received.inventory.targets["a1"].priv == (str(tmp_path / "worker-a/ssh/deploy"),)
 
 
 def test_keys_of_the_projects_sites_never_travel(site, tmp_path):
@@ -124,19 +124,19 @@ def test_keys_of_the_projects_sites_never_travel(site, tmp_path):
     assert not [path for path in paths if "private" in path]
 
 
-def test_options_of_the_controller_stay_and_those_of_the_command_line_travel(site, tmp_path):
+def test_options_of_the_command_line_are_sent_and_those_of_the_controller_are_not(site, tmp_path):
     site.configure(**{"return": ["redis"], "sharedsecret": "s3cret", "ssh_user": "me", "failhard": True, "own.key": 1})
     more = site.folder / "more"
     site.write("more/extra.sls", "{}")
-    there = arrived(site.open(file_roots=[more], options={"render_cache": False}), tmp_path / "w")
-    opts = there.config.opts
+    received = arrived(site.open(file_roots=[more], options={"render_cache": False}), tmp_path / "w")
+    opts = received.config.opts
     assert (opts["failhard"], opts["own.key"], opts["render_cache"]) == (True, 1, False)
     assert opts["return"] == [] and opts["sharedsecret"] == "" and opts["ssh_user"] == ""
-    assert there.inventory.targets["a1"].user == "me"
-    assert there.files.read("extra.sls") == b"{}"
+    assert received.inventory.targets["a1"].user == "me"
+    assert received.files.read("extra.sls") == b"{}"
 
 
-def test_files_that_options_and_external_pillars_name_travel(site, tmp_path):
+def test_files_that_options_and_external_pillars_name_are_sent(site, tmp_path):
     site.write("known_hosts", "host ssh-ed25519 AAAA\n")
     site.write("stack/stack.cfg", "core.yml\n")
     site.write("stack/core.yml", "from: stack\n")
@@ -150,8 +150,11 @@ def test_files_that_options_and_external_pillars_name_travel(site, tmp_path):
 def test_what_a_program_wrote_is_not_read_as_a_secret_to_fetch(site, tmp_path):
     """A text that begins with sdb:// is fetched only where the operator's own file has it."""
     site.write("inventory.yaml", "hosts: {a1: {site: a, passwd: 'sdb://vault/x', pillar: {y: 'sdb://vault/y'}}}")
-    here, there = site.open().inventory.targets["a1"], arrived(site.open(), tmp_path / "w").inventory.targets["a1"]
-    assert type(there.passwd) is type(here.passwd) and type(there.pillar["y"]) is type(here.pillar["y"])
+    original, received = (
+        site.open().inventory.targets["a1"],
+        arrived(site.open(), tmp_path / "w").inventory.targets["a1"],
+    )
+    assert type(received.passwd) is type(original.passwd) and type(received.pillar["y"]) is type(original.pillar["y"])
 
 
 def test_the_same_project_gives_the_same_parts(site):
@@ -200,7 +203,7 @@ def test_links_that_leave_the_tree_by_another_link_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("files", [["x", "x"], ["x", "x/y"], ["x/y", "x"]])
-def test_a_path_that_is_there_twice_is_refused(tmp_path, files):
+def test_a_duplicate_path_is_refused(tmp_path, files):
     store = unpack.Store(tmp_path)
     digest = hashlib.sha256(b"").hexdigest()
     with store.writing(digest, 0):

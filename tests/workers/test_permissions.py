@@ -39,7 +39,7 @@ def server(site, tmp_path):
 
 
 class Client:
-    """A client with the errors that the server told it."""
+    """A NATS client that records the errors that the server sends."""
 
     def __init__(self):
         self.errors = []
@@ -59,7 +59,7 @@ class Client:
         return self
 
     async def refused(self, subject):
-        """Whether the server refused what was sent or subscribed last."""
+        """Whether the server refused the last publication or subscription."""
         await self.nc.flush(timeout=5)
         await asyncio.sleep(0.05)
         return any("permissions violation" in each and subject.lower() in each for each in self.errors)
@@ -175,12 +175,12 @@ async def test_a_worker_publishes_returns_of_its_own_site(clients):
     assert info.state.messages == 1
 
 
-async def test_nobody_logs_in_without_credentials(server):
+async def test_a_login_without_credentials_is_refused(server):
     with pytest.raises(Exception, match=r"(?i)authorization|violation|nkeys|closed"):
         await Client().open(server, None)
 
 
-async def test_nobody_logs_in_with_those_of_another_operator(server, tmp_path):
+async def test_credentials_of_another_operator_are_refused(server, tmp_path):
     setup.init("b", tmp_path / "elsewhere", None, None)
     with pytest.raises(Exception, match=r"(?i)authorization"):
         await Client().open(server, tmp_path / "elsewhere")

@@ -80,7 +80,7 @@ def test_a_plan_is_that_without_workers_and_its_file_is_applied_at_the_sites(fle
     assert done.code == 0 and set(done.data) == {"l1", "f1"}, done.err + done.out
     for id in ("l1", "f1"):
         assert (tmp_path / f"page-{id}").read_text() == f"of {id}: first\n"
-    # both targets are not as they were
+    # both targets have changed since the plan
     stale = fleet.json("apply", "there.plan", timeout=LONG)
     assert stale.code == 2 and {stale.error(id)["kind"] for id in ("l1", "f1")} == {"plan_stale"}, stale.out
 
@@ -98,9 +98,9 @@ def test_an_orchestration_is_that_without_workers(fleet, tmp_path):
     there = fleet.run("orchestrate", "steps", "--out", "json", timeout=LONG)
     here = fleet.run("orchestrate", "--workers", "", "steps", "--out", "json", timeout=LONG)
     assert there.code == here.code == 2, there.err
-    found = json.loads(there.out)
-    assert without_times(found) == without_times(json.loads(here.out))
-    [steps] = found["data"].values()
+    document = json.loads(there.out)
+    assert without_times(document) == without_times(json.loads(here.out))
+    [steps] = document["data"].values()
     results = {each["__id__"]: each["result"] for each in steps.values()}
     assert results == {"ping both": True, "states": True, "fails": False, "not run": False}
     listed = fleet.run("jobs", "list", "--out", "json", timeout=LONG)

@@ -32,7 +32,7 @@ def test_another_site_cannot_read_it(parties):
         parties["b"].open(CONTROLLER, sealed, "job 1")
 
 
-def test_it_is_for_one_purpose(parties):
+def test_a_sealed_message_has_one_purpose(parties):
     sealed = parties[CONTROLLER].seal("a", b"pillar", "job 1")
     with pytest.raises(NotAuthentic, match="not signed"):
         parties["a"].open(CONTROLLER, sealed, "job 2")
@@ -58,7 +58,7 @@ def test_what_a_site_received_cannot_be_sent_on_to_another(parties):
 
 
 @pytest.mark.parametrize("at", [0, 30, 120, -1])
-def test_a_changed_byte_is_noticed(parties, at):
+def test_a_changed_byte_is_an_error(parties, at):
     sealed = bytearray(parties[CONTROLLER].seal("a", b"pillar", "job 1"))
     sealed[at] ^= 1
     with pytest.raises(NotAuthentic):

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 
 async def test_wrong_entries_of_workers_are_left_out(server):
-    """A status header in a stored message is taken for an answer of the server by the client of NATS."""
+    """The NATS client takes a stored message with a status header for an answer of the server."""
     found = await connection.connect(server.url)
     await found.setup(["a", "b"])
     good = {"id": "good", "version": "1", "since": time.time() - 5, "busy": 0}

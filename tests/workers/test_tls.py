@@ -53,8 +53,8 @@ class Bed:
         with NatsServer(self.folder / "server", config) as server:
             yield f"tls://127.0.0.1:{server.port}"
 
-    def fails(self, url: str) -> str:
-        """What a controller says that cannot use the server."""
+    def error_message(self, url: str) -> str:
+        """The error message of a controller that cannot use the server."""
         done = self.project.run("run", "l1", "test.ping", "--workers", url, timeout=LONG)
         assert done.code == 1 and not done.out, done.err
         return done.err
@@ -78,7 +78,7 @@ def test_a_job_runs_over_tls_with_the_keys_of_worker_init(bed):
 
 def test_a_certificate_of_another_authority_is_refused_by_both(bed):
     with bed.server(Authority(bed.folder, "other").server("nats")) as url:
-        said = bed.fails(url)
+        said = bed.error_message(url)
         assert "its certificate is not trusted" in said and "workers/ca.pem" in said
         worker = WorkerProcess(bed.project, url)
         try:
@@ -88,21 +88,21 @@ def test_a_certificate_of_another_authority_is_refused_by_both(bed):
             worker.__exit__()
 
 
-def test_an_expired_certificate_is_said_to_be_one(bed):
+def test_the_error_names_an_expired_certificate(bed):
     with bed.server(bed.authority.server("nats", days=-1)) as url:
-        said = bed.fails(url)
+        said = bed.error_message(url)
         assert "its certificate has expired" in said and "renew" in said
 
 
 def test_a_certificate_for_another_address_is_refused(bed):
     with bed.server(bed.authority.server("nats", "192.0.2.1")) as url:
-        assert "its certificate is for another name" in bed.fails(url)
+        assert "its certificate is for another name" in bed.error_message(url)
 
 
 def test_a_server_without_tls_is_refused(bed):
     with bed.server(None) as url:
-        assert "the server has no TLS" in bed.fails(url)
+        assert "the server has no TLS" in bed.error_message(url)
 
 
-def test_another_machine_is_never_asked_without_tls(bed):
-    assert "without TLS" in bed.fails("nats://192.0.2.1:4222")
+def test_no_request_goes_to_another_machine_without_tls(bed):
+    assert "without TLS" in bed.error_message("nats://192.0.2.1:4222")

@@ -39,7 +39,7 @@ def test_a_url_may_name_a_domain_of_jetstream(url, domain):
 
 
 @pytest.mark.parametrize("url", ["nats://127.0.0.1?domain=a.b", "nats://127.0.0.1?x=hub", "nats://127.0.0.1?domain="])
-def test_another_query_is_refused(url):
+def test_an_unknown_query_of_a_url_is_refused(url):
     with pytest.raises(UsageError, match="is no URL of a NATS server"):
         domain_of(url)
 
@@ -55,7 +55,7 @@ def test_another_machine_needs_tls(folder):
     assert "tls://nats.example.com" in caught.value.hint
 
 
-def test_one_server_of_several_on_another_machine_needs_it_too(folder):
+def test_tls_is_needed_if_one_of_several_servers_is_on_another_machine(folder):
     with pytest.raises(UsageError, match="without TLS"):
         connect_options("nats://127.0.0.1, nats://192.0.2.1", folder)
 
@@ -73,7 +73,7 @@ def test_a_password_in_the_url_is_refused_and_not_shown(url, folder):
 
 
 @pytest.mark.parametrize("url", ["", "http://127.0.0.1", "nats://", "nats://127.0.0.1:99999", "nats://127.0.0.1/x"])
-def test_what_is_no_url_is_refused(url):
+def test_an_invalid_url_is_refused(url):
     with pytest.raises(UsageError):
         connect_options(url, None)
 
@@ -116,7 +116,7 @@ async def test_servers_that_a_server_announces_are_not_used():
 
 
 async def test_nothing_is_sent_to_a_server_that_says_it_has_no_tls(monkeypatch):
-    """Whoever is on the way can take `tls_required` out of its first message."""
+    """An attacker between client and server can remove `tls_required` from its first message."""
     monkeypatch.setattr(connection, "CONNECT", 60.0)  # it is not asked again, so this does not pass
     received: list[bytes] = []
 

@@ -10,7 +10,7 @@ from tests.beds.project import Project
 pytestmark = pytest.mark.slow
 
 LONG = 240
-#: a program of before, which gives a shard up at its second delivery
+#: an older program, which gives a shard up at its second delivery
 FIRST = {"messages_VERSION": 1, "messages_JOB_KINDS": frozenset({"apply", "call", "grains", "raw"})}
 OLDER = patched(**FIRST, delivery_DELIVERIES=1)
 PATIENT = patched(**FIRST, delivery_DELIVERIES=500)
@@ -23,7 +23,7 @@ def project(server, tmp_path):
     return made
 
 
-def test_a_worker_of_before_works_for_a_newer_controller(project, server):
+def test_an_older_worker_works_for_a_newer_controller(project, server):
     with WorkerProcess(project, server.url, name="old", program=OLDER):
         done = project.json("apply", "l1", "good", timeout=LONG)
         assert done.code == 0, done.err
@@ -35,7 +35,7 @@ def test_a_worker_of_before_works_for_a_newer_controller(project, server):
         assert "messages of the version 2 are not known here" in error["message"]
 
 
-def test_a_newer_worker_beside_one_of_before_takes_what_only_it_can_do(project, server):
+def test_a_newer_worker_takes_shards_that_an_older_one_cannot_run(project, server):
     with (
         WorkerProcess(project, server.url, name="old", program=PATIENT),
         WorkerProcess(project, server.url, name="new", program=patched(delivery_DELIVERIES=500)),
@@ -44,7 +44,7 @@ def test_a_newer_worker_beside_one_of_before_takes_what_only_it_can_do(project, 
         assert plan.code == 0 and plan.data["l1"]["counts"]["will"] == 1, plan.err
 
 
-def test_a_controller_of_before_works_with_a_newer_worker(project, server):
+def test_an_older_controller_works_with_a_newer_worker(project, server):
     with WorkerProcess(project, server.url):
         project.argv = lambda *words: [*OLDER, *words]
         done = project.json("apply", "l1", "good", timeout=LONG)

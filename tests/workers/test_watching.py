@@ -118,7 +118,7 @@ def test_a_shard_of_an_earlier_command_is_found_in_its_queue(within):
     within(test)
 
 
-def test_nothing_was_done_is_said_only_of_what_was_in_the_queue(within):
+def test_only_shards_that_were_in_the_queue_are_reported_as_not_run(within):
     async def test(bed: Bed) -> None:
         await bed.queue(n=2)
         await bed.watch().look()
@@ -148,7 +148,7 @@ def test_a_lost_shard_of_an_earlier_command_is_handed_out_again(within, monkeypa
     within(test)
 
 
-def test_a_lost_shard_is_given_up_by_who_only_collects(within, monkeypatch):
+def test_a_controller_that_only_collects_gives_up_a_lost_shard(within, monkeypatch):
     async def test(bed: Bed) -> None:
         monkeypatch.setattr(watching, "NO_WORKER", 60.0)
         watch = bed.watch(old=False)

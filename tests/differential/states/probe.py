@@ -50,7 +50,7 @@ def inited(name, **kwargs):
     return _ret(name, "mod_init for {}".format(", ".join(__context__.get("probe.init", []))))
 
 
-def said(name, result=True, changes=None, test_changes=True, **more):
+def said(name, result=True, changes=None, test_changes=True, **kwargs):
     """Return the requested data, including unusual keys (skip_watch, skip_req, sub_state_run)."""
     ret = _ret(name, "said")
     ret["changes"] = dict(changes or {})
@@ -59,7 +59,7 @@ def said(name, result=True, changes=None, test_changes=True, **more):
         ret["result"] = None if changes else True
         if not test_changes:
             ret["changes"], ret["result"] = {}, True
-    ret.update((key, more[key]) for key in ("skip_watch", "skip_req", "sub_state_run", "comment") if key in more)
+    ret.update((key, kwargs[key]) for key in ("skip_watch", "skip_req", "sub_state_run", "comment") if key in kwargs)
     return ret
 
 

@@ -22,7 +22,7 @@ def test_validation_and_events_are_salts(monkeypatch, load, case, salts):
     valid = validate(copy.deepcopy(case["config"]))
     found = []
     for step in case["steps"] if valid[0] else ():
-        beaconfacts.given(monkeypatch, step)
+        beaconfacts.patch_machine(monkeypatch, step)
         salt.update(beaconfacts.functions(step))
         found.append(evaluate([*copy.deepcopy(case["config"]), {"_beacon_name": module}]))
     assert beaconfacts.comparable({"valid": valid, "events": found}) == beaconfacts.comparable(salts)

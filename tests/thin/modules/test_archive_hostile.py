@@ -60,8 +60,8 @@ class Bed:
         self.opts = {"cachedir": str(folder / "cache"), "test": False}
         self.loaders = make_loaders(opts=self.opts, extra={"__env__": "base"})
 
-    def extracted(self, source: str, **more: Any) -> Any:
-        arguments: dict[str, Any] = {"enforce_toplevel": False, **more}
+    def extracted(self, source: str, **kwargs: Any) -> Any:
+        arguments: dict[str, Any] = {"enforce_toplevel": False, **kwargs}
         return self.loaders.states["archive.extracted"](name=str(self.out), source=source, **arguments)
 
     def call(self, function: str, *args: Any, **kwargs: Any) -> Any:

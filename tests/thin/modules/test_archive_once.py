@@ -66,10 +66,10 @@ class Counted(Bed):
         monkeypatch.setenv("PATH", f"{self.programs}:{os.environ['PATH']}")
         monkeypatch.setenv("TMPDIR", str(self.spool))
 
-    def once(self, source: str, **more: Any) -> Any:
+    def once(self, source: str, **kwargs: Any) -> Any:
         """The return of an extraction that decompressed the archive once."""
         self.log.write_text("")
-        ret = self.extracted(source, **more)
+        ret = self.extracted(source, **kwargs)
         runs = self.log.read_text().splitlines()
         assert len(runs) == 1 and runs[0].endswith(source), runs
         assert not list(self.spool.iterdir()) and not list(self.folder.rglob(".pushsalt*"))
@@ -180,13 +180,13 @@ def test_nothing_of_a_hostile_member_gets_to_tar(
     passed = bytearray()
     run_all = bed.loaders.modules["cmd.run_all"]
 
-    def noting(command: Any, stdin: Any = None, **more: Any) -> Any:
+    def noting(command: Any, stdin: Any = None, **kwargs: Any) -> Any:
         def noted() -> Any:
             for piece in stdin:
                 passed.extend(piece)
                 yield piece
 
-        return run_all(command, stdin=noted(), **more)
+        return run_all(command, stdin=noted(), **kwargs)
 
     bed.loaders.modules._functions["cmd.run_all"] = noting
     ret = bed.once(source, options=options)

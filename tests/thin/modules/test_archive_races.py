@@ -150,8 +150,8 @@ def arena(tmp_path: Path, make_loaders: Callable[..., Any]) -> Arena:
     return Arena(tmp_path, make_loaders)
 
 
-def extracted(arena: Arena, source: str, **more: Any) -> bool:
-    arguments = {"enforce_toplevel": False, "overwrite": True, "force": True, **more}
+def extracted(arena: Arena, source: str, **kwargs: Any) -> bool:
+    arguments = {"enforce_toplevel": False, "overwrite": True, "force": True, **kwargs}
     ret = arena.loaders.states["archive.extracted"](name=str(arena.top), source=str(arena.base / source), **arguments)
     assert ret["result"] in (True, False), ret
     return ret["result"] is True

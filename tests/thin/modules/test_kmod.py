@@ -42,9 +42,9 @@ def bed(tmp_path, monkeypatch):
     link.connect(before)
 
 
-def run(bed, state, name="m", test=False, **more):
+def run(bed, state, name="m", test=False, **kwargs):
     bed.opts["test"] = test
-    ret = bed.loaders.states["kmod." + state](name, **more)
+    ret = bed.loaders.states["kmod." + state](name, **kwargs)
     return ret["result"], ret["changes"], ret["comment"]
 
 

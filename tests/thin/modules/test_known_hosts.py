@@ -32,9 +32,9 @@ def config(bed):
 
 @pytest.fixture
 def run(bed, config):
-    def run(state, name="h.example", test=False, **more):
+    def run(state, name="h.example", test=False, **kwargs):
         bed.opts["test"] = test
-        ret = bed.loaders.states["ssh_known_hosts." + state](name, **{"config": config, **more})
+        ret = bed.loaders.states["ssh_known_hosts." + state](name, **{"config": config, **kwargs})
         assert ret["name"] == name
         return ret["result"], ret["changes"], ret["comment"]
 

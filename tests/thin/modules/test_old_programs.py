@@ -40,13 +40,13 @@ def key(tmp_path):
     return str(path)
 
 
-def asked_of_ssh(key, *words):
+def asked_of_ssh(key, *arguments):
     """The words with which ssh is called when git uses the configured command."""
     with gitrun.Keys(key, None, None, None, None) as env:
         by_shell = subprocess.run(
-            ["/bin/sh", "-c", env["GIT_SSH_COMMAND"] + ' "$@"', "git", *words], capture_output=True, check=True
+            ["/bin/sh", "-c", env["GIT_SSH_COMMAND"] + ' "$@"', "git", *arguments], capture_output=True, check=True
         )
-        got = subprocess.run([env["GIT_SSH"], *words], capture_output=True, check=True)
+        got = subprocess.run([env["GIT_SSH"], *arguments], capture_output=True, check=True)
         assert by_shell.stdout == got.stdout
     assert not os.path.exists(env["GIT_SSH"])
     return got.stdout.decode().split("\n")

@@ -24,8 +24,8 @@ KINDS = {
 }
 
 
-def run(*argv: object, **more: Any) -> bytes:
-    return subprocess.run([str(word) for word in argv], check=True, capture_output=True, **more).stdout
+def run(*argv: object, **kwargs: Any) -> bytes:
+    return subprocess.run([str(word) for word in argv], check=True, capture_output=True, **kwargs).stdout
 
 
 @pytest.fixture

@@ -100,8 +100,8 @@ def test_booleans_that_are_set_at_once(tmp_path: Path, monkeypatch: pytest.Monke
     bed = filebed.Bed(tmp_path / "bed")
     monkeypatch.setitem(bed.loaders.modules._functions, "selinux.getenforce", lambda: "Enforcing")
 
-    def chunk(name: str, **more: Any) -> dict[str, Any]:
-        return {"state": "selinux", "fun": "boolean", "__id__": name, "name": name, "persist": True, **more}
+    def chunk(name: str, **kwargs: Any) -> dict[str, Any]:
+        return {"state": "selinux", "fun": "boolean", "__id__": name, "name": name, "persist": True, **kwargs}
 
     low = chunk("a", value=True)
     chunks = [

@@ -283,10 +283,10 @@ def test_a_state_renews_and_a_dry_run_writes_nothing(made, tmp_path):
     low = {"state": "x509", "fun": "certificate_managed", "name": str(path), "__id__": "x"}
     args = {"signing_private_key": key, "CN": "a", "days_valid": 100}
 
-    def run(test=False, **more):
+    def run(test=False, **kwargs):
         found = loaders(test, tmp_path / "cache")
         found.states.module("x509.certificate_managed")["__low__"] = low
-        return found.states["x509.certificate_managed"](str(path), **{**args, **more})
+        return found.states["x509.certificate_managed"](str(path), **{**args, **kwargs})
 
     assert run(test=True)["result"] is None and not path.exists()
     assert run()["changes"] == {"created": str(path)}

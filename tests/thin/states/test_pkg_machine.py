@@ -72,8 +72,8 @@ def test_the_lists_are_refreshed_once_in_a_run_and_only_when_needed(machine):
     """The first state that installs something refreshes; a dry run and states without changes do not."""
     machine.shell("echo 'APT::Update::Pre-Invoke {\"echo x >> /run/updates\";};' > /etc/apt/apt.conf.d/99count")
 
-    def updates(*chunks, **more):
-        steps_taken = [{"sh": "rm -f /run/updates"}, {"run": list(chunks), **more}, {"sh": "cat /run/updates"}]
+    def updates(*chunks, **kwargs):
+        steps_taken = [{"sh": "rm -f /run/updates"}, {"run": list(chunks), **kwargs}, {"sh": "cat /run/updates"}]
         came = steps.take(machine, steps_taken)
         return came[2].count("x\n"), came[1]
 

@@ -26,9 +26,9 @@ def test_keys_of_a_file(bed, tmp_path):
     path = tmp_path / "keys" / "authorized_keys"
     args = {"user": USER, "source": bed.source("keys.pub", KEYS), "config": str(path)}
 
-    def run(state, test=False, **more):
+    def run(state, test=False, **kwargs):
         bed.opts["test"] = test
-        ret = bed.loaders.states["ssh_auth." + state]("k", **{**args, **more})
+        ret = bed.loaders.states["ssh_auth." + state]("k", **{**args, **kwargs})
         return ret["result"], ret["changes"], ret["comment"]
 
     assert run("present", True) == (None, {}, "Set to add: AAAAC3NzaC1l\nSet to add: AAAAB3NzaC1yc2EA\n")

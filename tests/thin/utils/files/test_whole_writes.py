@@ -99,10 +99,10 @@ def test_a_copy_has_no_wider_permissions(bed, guarded, monkeypatch, kind, suppor
     if not supported:
         setxattr = os.setxattr
 
-        def refusing(path, name, value, **more):
+        def refusing(path, name, value, **kwargs):
             if name == atomic.ACL:
                 raise OSError(95, "Operation not supported")
-            setxattr(path, name, value, **more)
+            setxattr(path, name, value, **kwargs)
 
         monkeypatch.setattr(os, "setxattr", refusing)
     COPIES[kind](bed, guarded)
