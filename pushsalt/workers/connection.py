@@ -414,7 +414,11 @@ class Pull:
             )
         self._is_cut()
         size = max(self._most, self._nc.max_payload + _SUBJECTS)
-        request = {"batch": number, "max_bytes": size, **({"expires": int(seconds * _NS)} if seconds else {"no_wait": True})}
+        request = {
+            "batch": number,
+            "max_bytes": size,
+            **({"expires": int(seconds * _NS)} if seconds else {"no_wait": True}),
+        }
         try:
             await self._nc.publish(self._subject, json.dumps(request).encode(), reply=self._inbox)
         except nats.errors.Error:
