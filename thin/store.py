@@ -355,7 +355,7 @@ class Store(object):
         for name in sorted(os.listdir(dir_fd), key=lambda name: (name.startswith("lock"), name)):
             if name.startswith(_OURS):
                 os.unlink(name, dir_fd=dir_fd)
-            elif name in ("files", "minion", "jobs") or name.startswith("run-"):
+            elif name in ("files", "minion", "jobs", "done") or name.startswith("run-"):
                 osutil.rmtree("%s/%s" % (path, name))
             elif name in ("lock", "due") or name.startswith(("lock-", "due-", "due.")):
                 os.unlink(name, dir_fd=dir_fd)

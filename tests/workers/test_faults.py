@@ -13,6 +13,7 @@ from pushsalt.workers.parties import Box
 from tests.beds.faults import IDS, finish, until
 from tests.beds.nats import patched
 from tests.beds.project import values
+from thin import handouts
 
 pytestmark = [pytest.mark.slow, pytest.mark.sshd]
 
@@ -47,6 +48,10 @@ def test_a_worker_that_was_stopped_for_a_while_does_not_run_what_another_one_has
         first.process.send_signal(signal.SIGCONT)
         assert run.json("run", "*", "test.ping").data == dict.fromkeys(IDS, True)  # after what it had begun
         run.all_once(done)
+    private = [home / ".cache" / "pushsalt" for home in run.homes.values()]
+    assert all(list((folder / handouts.DONE).iterdir()) for folder in private)
+    assert run.json("clean", "*").code == 0
+    assert not any(folder.exists() for folder in private)
 
 
 def test_a_killed_server_is_waited_for(run):
