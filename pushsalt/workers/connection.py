@@ -73,6 +73,8 @@ class Connection:
         self.loopback = is_here(url)
         self.js = nc.jetstream(timeout=CONNECT, prefix=names.api_of(nc))
         self._said_full = 0.0
+        #: bytes of the answer to one request for messages; the requests of all consumers become smaller
+        self.request_size = _REQUEST
 
     async def setup(self, sites: Iterable[str]) -> None:
         """Create the streams and buckets that are missing. Raises ServerError."""
@@ -390,11 +392,10 @@ class Pull:
     """Messages of a consumer, as they are stored. The consumer is asked again and again."""
 
     def __init__(self, connection: Connection, stream: str, consumer: str) -> None:
-        self._nc = connection.nc
+        self._connection, self._nc = connection, connection.nc
         self._subject = f"{names.api_of(connection.nc)}.CONSUMER.MSG.NEXT.{stream}.{consumer}"
         self._sub: Any = None
         self._inbox = ""
-        self._most = _REQUEST
         self._reconnects = connection.nc.stats["reconnects"]
         #: whether the connection was lost since the begin: messages may have been sent that have not arrived
         self.was_cut = False
@@ -413,7 +414,7 @@ class Pull:
                 self._inbox, pending_msgs_limit=-1, pending_bytes_limit=512 * 1024 * 1024
             )
         self._is_cut()
-        size = max(self._most, self._nc.max_payload + _SUBJECTS)
+        size = max(self._connection.request_size, self._nc.max_payload + _SUBJECTS)
         request = {
             "batch": number,
             "max_bytes": size,
@@ -428,7 +429,8 @@ class Pull:
         while number > 0:
             left = end - asyncio.get_running_loop().time()
             if self._is_cut():  # the server has forgotten the request
-                self._most //= 2  # it may have ended the connection because more was ready than its limit allows
+                # it may have ended the connection because more was ready than its limit allows
+                self._connection.request_size //= 2
                 return
             if left <= 0:
                 return

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.beds.faults import FaultBed, finish, until
-from tests.beds.nats import NatsServer
+from tests.beds.nats import NatsServer, patched
 from tests.beds.sshd import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.sshd]
@@ -56,7 +56,9 @@ def server(tmp_path: Path) -> Iterator[LimitedServer]:
 
 @pytest.fixture
 def large(run: FaultBed) -> FaultBed:
+    """The controller asks for more at once than the server and the buffers of the connection hold."""
     run.project.write("salt/alone.sls", STATES)
+    run.project.argv = lambda *words: [*patched(connection__REQUEST=32 * 1024 * 1024), *words]
     return run
 
 
