@@ -26,7 +26,7 @@ SIZE = 16
 _HEAD = b"T" + SIZE.to_bytes(4, "big")
 _END = b"X" + bytes(4)
 #: Seconds for the other side to confirm that it has read the end of a run.
-HEARD = 5.0
+HEARD = 30.0
 
 
 def heard(down):

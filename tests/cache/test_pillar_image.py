@@ -136,7 +136,8 @@ def test_an_entry_in_the_place_of_another_is_not_taken_for_it(full):
 def test_damage_is_never_an_answer(make, full, caplog):
     check(full)
     path = full._file("id6")
-    path.write_bytes(path.read_bytes()[:-1] + b"!")
+    data = path.read_bytes()
+    path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     full._file("id9").write_bytes(b"something else")
     # damage alone does not change the image: it answers from earlier entries until an entry is read
     os.utime(full.path)
