@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 Cost = dict[str, float]
 
@@ -43,9 +44,10 @@ class Results:
 
     def forget(self, section: str) -> None:
         """Drop the results of an earlier run for this section (all sizes)."""
-        for results in (self.runs, self.failures):
+        tables: tuple[dict[str, Any], ...] = (self.runs, self.failures)
+        for results in tables:
             for name in [name for name in results if name.split()[0] == section]:
-                del results[name]  # type: ignore[attr-defined]
+                del results[name]
 
     def table(self) -> str:
         return "\n".join(self._lines()) + "\n"

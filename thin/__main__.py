@@ -107,7 +107,7 @@ def _served(channel, state, store, ahead):
 
 
 def _fork_worker(channel, state, store, ahead, lock_fd=None):
-    """Fork a worker: ``(socket, descriptor of its stderr, descriptor whose end kills it, PID)``."""
+    """Fork a worker. Returns ``(socket, descriptor of its stderr, descriptor whose end kills it, PID)``."""
     ours, theirs = _socket.socketpair()
     err_read, err_write = os.pipe()
     life_read, life_write = os.pipe()

@@ -51,7 +51,7 @@ def heard(down):
 
 
 def note(state, text):
-    """Write the note of the job ``state["job"]``. Trouble is ignored: the note is a second protection only."""
+    """Write the note of the job ``state["job"]``. An OSError is ignored: usually nobody needs the note."""
     try:
         try:
             os.mkdir(DONE, 0o700, dir_fd=state["dir_fd"])
@@ -59,7 +59,6 @@ def note(state, text):
             pass
         folder = private(DONE, state["dir_fd"])
         try:
-            _prune(folder)
             name = kept.name(state)
             try:
                 os.unlink(name, dir_fd=folder)  # of an earlier hand-out
@@ -72,6 +71,7 @@ def note(state, text):
                 os.write(fd, text[:SIZE])
             finally:
                 os.close(fd)
+            _prune(folder)
         finally:
             os.close(folder)
     except OSError:

@@ -65,7 +65,7 @@ class Ahead(object):
             os.set_blocking(fd, False)
 
     def spare(self, fork):
-        """Keep what ``fork()`` returns about a worker for the next session: ``(socket, descriptor of its stderr,
+        """Fork a worker for the next session and keep it. ``fork()`` returns ``(socket, descriptor of its stderr,
         descriptor whose end kills it, PID)``.
         """
         self.listen()
@@ -76,9 +76,9 @@ class Ahead(object):
                 os.close(fd)
 
     def take_spare(self, usable=True):
-        """What is known of the spare worker; None if there is none.
+        """The spare worker, as ``fork()`` returned it; None if there is none. The caller owns it from then on.
 
-        One that is not ``usable``, or was killed meanwhile, is removed.
+        A spare worker that is not ``usable``, or was killed meanwhile, is removed.
         """
         spare, self._spare = self._spare, None
         if spare is None:

@@ -12,9 +12,9 @@ from thin import front, handouts, kept, surviving
 
 
 def resume(channel, state):
-    """A session that requests a run that has begun: hand over the channel, or send the stored frames of the run.
+    """Hand the channel over to the supervisor of the run; if the run has ended, send its stored frames.
 
-    Returns the exit status.
+    Returns the exit status of the session.
     """
     name = kept.name(state)
     try:

@@ -26,12 +26,12 @@ def list_(run: Run, saltenv: str = "base", test: Any = None) -> list[dict[str, l
 
 
 def add(run: Run, event: str, reactors: Any, saltenv: str = "base", test: Any = None) -> None:
-    """Fails: reactors are changed in the configuration only."""
+    """Raise an error: reactors are changed in the configuration only."""
     refuse("reactor.add", "reactors are changed in the configuration only", _HINT)
 
 
 def delete(run: Run, event: str, saltenv: str = "base", test: Any = None) -> None:
-    """Fails: reactors are changed in the configuration only."""
+    """Raise an error: reactors are changed in the configuration only."""
     refuse("reactor.delete", "reactors are changed in the configuration only", _HINT)
 
 

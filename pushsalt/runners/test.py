@@ -30,7 +30,7 @@ def metasyntactic(run: Run, locality: str = "us") -> list[str] | None:
 
 
 def stdout_print(run: Run) -> str:
-    """Return the text ``bar``. In Salt it also prints ``foo``; here stdout has the return only."""
+    """Return the text ``bar``. Salt prints ``foo``, too; pushsalt does not, since its stdout has only the return."""
     return "bar"
 
 

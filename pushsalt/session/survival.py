@@ -55,7 +55,7 @@ LEAVE: Final[bytes] = wire.frame(b"L", b"")
 
 
 def done_note(once: str, good: bool) -> bytes:
-    """The frame which says that the return of a hand-out is stored; see thin/handouts.py."""
+    """The frame b"T": the return is stored, and the target notes that it has run the hand-out (thin/handouts.py)."""
     text = f"{once} good" if good else once
     return wire.frame(b"T", text.encode("ascii").ljust(handouts.SIZE))
 

@@ -417,7 +417,7 @@ class Pull:
         size = max(self._connection.request_size, self._nc.max_payload + _SUBJECTS)
         request = {
             "batch": number,
-            "max_bytes": size,
+            **({"max_bytes": size} if number > 1 else {}),
             **({"expires": int(seconds * _NS)} if seconds else {"no_wait": True}),
         }
         try:
@@ -447,11 +447,11 @@ class Pull:
                 yield message
             elif status == "503" or "Deleted" in str(message.headers):
                 raise LookupError(self._subject)
-            elif status != "100":
+            elif status != "100" and "Batch Completed" not in str(message.headers):  # which ends an earlier request
                 return
 
     def _is_cut(self) -> bool:
-        """Whether the connection was lost since the last call."""
+        """Whether the connection was lost since the last call of this method; sets ``was_cut`` if so."""
         before, self._reconnects = self._reconnects, self._nc.stats["reconnects"]
         self.was_cut = self.was_cut or before != self._reconnects
         return bool(before != self._reconnects)

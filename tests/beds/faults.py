@@ -30,6 +30,15 @@ three:
   cmd.run:
     - name: echo three >> $HOME/count
 """
+#: For targets with the transport ``local``: the first two of these states, with files in ``{folder}``.
+LOCAL_STATES = """
+one:
+  cmd.run:
+    - name: echo one >> {folder}/{{{{ grains['id'] }}}}
+two:
+  cmd.run:
+    - name: while test ! -e {folder}/go; do sleep 0.05; done
+"""
 
 
 #: Time limit of each wait in seconds, also on a machine with much other work.

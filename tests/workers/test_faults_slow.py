@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.beds.faults import FaultBed, finish, until
+from tests.beds.faults import STATES, FaultBed, finish, until
 from tests.beds.nats import NatsServer, patched
 from tests.beds.sshd import free_port
 
@@ -19,17 +19,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.sshd]
 #: A client is a slow consumer if 2 MB wait for it, or one write takes a second.
 LIMITS = 'max_pending: 2097152\nwrite_deadline: "1s"\nhttp: "127.0.0.1:{port}"\n'
 #: Each target returns more than the buffers of a loopback connection and of the server hold.
-STATES = """
-one:
-  cmd.run:
-    - name: echo one >> $HOME/count; head -c 6000000 /dev/urandom | base64 -w 0
-two:
-  cmd.run:
-    - name: echo two >> $HOME/count; while test ! -e $HOME/go; do sleep 0.05; done
-three:
-  cmd.run:
-    - name: echo three >> $HOME/count
-"""
+COUNTS = "echo one >> $HOME/count"
+LARGE = STATES.replace(COUNTS, f"{COUNTS}; head -c 6000000 /dev/urandom | base64 -w 0")
 
 
 class LimitedServer(NatsServer):
@@ -57,7 +48,7 @@ def server(tmp_path: Path) -> Iterator[LimitedServer]:
 @pytest.fixture
 def large(run: FaultBed) -> FaultBed:
     """The controller asks for more at once than the server and the buffers of the connection hold."""
-    run.project.write("salt/alone.sls", STATES)
+    run.project.write("salt/alone.sls", LARGE)
     run.project.argv = lambda *words: [*patched(connection__REQUEST=32 * 1024 * 1024), *words]
     return run
 

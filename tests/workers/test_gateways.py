@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pushsalt.workers.connection import ServerError
-from tests.beds.faults import PATIENCE, finish, until
+from tests.beds.faults import LOCAL_STATES, PATIENCE, finish, until
 from tests.beds.nats import WorkerProcess, prepare
 from tests.beds.natsserver import NatsServer, missing
 from tests.beds.project import Project, values
@@ -24,14 +24,6 @@ cluster {{ name: {name}, listen: "127.0.0.1:{route}", routes: ["nats://127.0.0.1
 gateway {{ name: {name}, listen: "127.0.0.1:{port}", gateways: [{{ name: {other}, urls: ["nats://127.0.0.1:{to}"] }}] }}
 """
 IDS = ["l1", "l2"]
-STATES = """
-one:
-  cmd.run:
-    - name: echo one >> {folder}/{{{{ grains['id'] }}}}
-two:
-  cmd.run:
-    - name: while test ! -e {folder}/go; do sleep 0.05; done
-"""
 
 
 @pytest.fixture
@@ -53,7 +45,7 @@ def regions(tmp_path: Path) -> Iterator[list[NatsServer]]:
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     made = Project(tmp_path, {id: {"transport": "local", "site": "berlin"} for id in IDS})
-    made.write("salt/alone.sls", STATES.format(folder=tmp_path))
+    made.write("salt/alone.sls", LOCAL_STATES.format(folder=tmp_path))
     return made
 
 

@@ -7,7 +7,7 @@ import contextlib
 import pytest
 
 from pushsalt.workers.setup import DOMAIN
-from tests.beds.faults import PATIENCE, finish, until
+from tests.beds.faults import LOCAL_STATES, PATIENCE, finish, until
 from tests.beds.nats import WorkerProcess, prepare
 from tests.beds.natsserver import NatsServer, missing
 from tests.beds.project import Project, values
@@ -15,17 +15,14 @@ from tests.beds.sshd import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing() or "-")]
 
-STATES = """
-one:
-  cmd.run:
-    - name: echo one >> {folder}/{{{{ grains['id'] }}}}
-two:
-  cmd.run:
-    - name: while test ! -e {folder}/go; do sleep 0.05; done
+STATES = (
+    LOCAL_STATES
+    + """
 three:
   test.show_notification:
     - text: {{{{ pillar['word'] }}}}
 """
+)
 IDS = ["l1", "l2"]
 
 
