@@ -91,8 +91,10 @@ def prepare(url: str, project: Project, *sites: str) -> None:
     async def work() -> None:
         folder = project.folder / "workers"
         made = await connection.connect(url, folder if folder.is_dir() else None)
-        await made.setup(sites)
-        await made.close()
+        try:
+            await made.setup(sites)
+        finally:
+            await made.close()
 
     asyncio.run(work())
 
