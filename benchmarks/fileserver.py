@@ -126,43 +126,45 @@ def git(*arguments: str, stdin: bytes = b"") -> None:
     subprocess.run(["git", *arguments], input=stdin, check=True, stdout=subprocess.DEVNULL)
 
 
-# --- in the process that is measured
+# --- in the measured process
 
 
-def ours(what: str, place: str, cache: str, files: int, depth: int) -> dict[str, float]:
+def time_pushsalt(backend: str, path: str, cache: str, files: int, depth: int) -> dict[str, float]:
+    """Seconds of each operation of pushsalt's file server, by name. ``path``: of the tree or the git repository."""
     from pushsalt.fileserver import FileServer
     from pushsalt.fileserver.backends import gitfs, roots  # noqa: F401
     from pushsalt.git.remotes import Remotes
 
-    opts = {"file_roots": {"base": [place]}, "fileserver_backend": ["roots"]}
-    if what == "git":
-        opts = {"fileserver_backend": ["git"], "gitfs_remotes": [f"file://{place}"], "gitfs_depth": depth}
+    opts = {"file_roots": {"base": [path]}, "fileserver_backend": ["roots"]}
+    if backend == "git":
+        opts = {"fileserver_backend": ["git"], "gitfs_remotes": [f"file://{path}"], "gitfs_depth": depth}
         opts["gitfs_update_interval"] = 10_000
-    found = {}
-    began = time.perf_counter()
-    server = FileServer(opts, Remotes(Path(cache)) if what == "git" else None)
-    found["open"] = time.perf_counter() - began
+    seconds = {}
+    start = time.perf_counter()
+    server = FileServer(opts, Remotes(Path(cache)) if backend == "git" else None)
+    seconds["open"] = time.perf_counter() - start
     if not files:
         assert server.find("changes/c1")
-        return found
-    wanted = random.Random(1).sample(paths(files), min(LOOKUPS, files))
-    began = time.perf_counter()
-    assert server.find(wanted[0])
-    found["first lookup"] = time.perf_counter() - began
-    began = time.perf_counter()
-    assert all(server.find(path) for path in wanted)
-    found[f"{LOOKUPS} lookups"] = time.perf_counter() - began
-    began = time.perf_counter()
+        return seconds
+    sample = random.Random(1).sample(paths(files), min(LOOKUPS, files))
+    start = time.perf_counter()
+    assert server.find(sample[0])
+    seconds["first lookup"] = time.perf_counter() - start
+    start = time.perf_counter()
+    assert all(server.find(name) for name in sample)
+    seconds[f"{LOOKUPS} lookups"] = time.perf_counter() - start
+    start = time.perf_counter()
     assert len(server.list_files()) >= files
-    found["listing"] = time.perf_counter() - began
-    began = time.perf_counter()
-    for path in wanted[:1000]:
-        server.find(path).digest()  # type: ignore[union-attr]
-    found["1000 digests"] = time.perf_counter() - began
-    return found
+    seconds["listing"] = time.perf_counter() - start
+    start = time.perf_counter()
+    for name in sample[:1000]:
+        server.find(name).digest()  # type: ignore[union-attr]
+    seconds["1000 digests"] = time.perf_counter() - start
+    return seconds
 
 
-def salts(what: str, place: str, cache: str, files: int, depth: int) -> dict[str, float]:
+def time_salt(backend: str, path: str, cache: str, files: int, depth: int) -> dict[str, float]:
+    """Seconds of the same operations of Salt's file server."""
     import salt.config
     import salt.fileserver
 
@@ -170,75 +172,75 @@ def salts(what: str, place: str, cache: str, files: int, depth: int) -> dict[str
     opts.update(
         cachedir=cache,
         __role="master",
-        file_roots={"base": [place]},
+        file_roots={"base": [path]},
         fileserver_backend=["roots"],
         fileserver_list_cache_time=0,
     )
-    if what == "git":
-        opts.update(fileserver_backend=["gitfs"], gitfs_remotes=[f"file://{place}"], gitfs_provider="gitpython")
-    found = {}
-    began = time.perf_counter()
+    if backend == "git":
+        opts.update(fileserver_backend=["gitfs"], gitfs_remotes=[f"file://{path}"], gitfs_provider="gitpython")
+    seconds = {}
+    start = time.perf_counter()
     server = salt.fileserver.Fileserver(opts)
     first = not os.path.isdir(f"{cache}/gitfs")
     server.init()
-    if what == "git" and first:
+    if backend == "git" and first:
         server.update()
     else:
         server.envs()
-    found["open"] = time.perf_counter() - began
+    seconds["open"] = time.perf_counter() - start
     if not files:
         assert server.find_file("changes/c1", "base")["path"]
-        return found
-    wanted = random.Random(1).sample(paths(files), min(LOOKUPS, files))
-    began = time.perf_counter()
-    assert server.find_file(wanted[0], "base")["path"]
-    found["first lookup"] = time.perf_counter() - began
-    began = time.perf_counter()
-    assert all(server.find_file(path, "base")["path"] for path in wanted)
-    found[f"{LOOKUPS} lookups"] = time.perf_counter() - began
-    began = time.perf_counter()
+        return seconds
+    sample = random.Random(1).sample(paths(files), min(LOOKUPS, files))
+    start = time.perf_counter()
+    assert server.find_file(sample[0], "base")["path"]
+    seconds["first lookup"] = time.perf_counter() - start
+    start = time.perf_counter()
+    assert all(server.find_file(name, "base")["path"] for name in sample)
+    seconds[f"{LOOKUPS} lookups"] = time.perf_counter() - start
+    start = time.perf_counter()
     assert len(server.file_list({"saltenv": "base"})) >= files
-    found["listing"] = time.perf_counter() - began
-    began = time.perf_counter()
-    for path in wanted[:1000]:
-        server.file_hash({"path": path, "saltenv": "base"})
-    found["1000 digests"] = time.perf_counter() - began
-    return found
+    seconds["listing"] = time.perf_counter() - start
+    start = time.perf_counter()
+    for name in sample[:1000]:
+        server.file_hash({"path": name, "saltenv": "base"})
+    seconds["1000 digests"] = time.perf_counter() - start
+    return seconds
 
 
-def readers(place: str) -> dict[str, float]:
-    """10,000 blobs by hash, through each of the ways there are."""
+def time_readers(path: str) -> dict[str, float]:
+    """Seconds for reading 10,000 blobs by hash, by reader."""
     import gitdb
     from git import Repo
     from git.db import GitCmdObjectDB
 
     from pushsalt.git.objects import Objects
 
-    objects = Objects(Path(place))
-    names = subprocess.run(
-        ["git", f"--git-dir={place}", "ls-tree", "-r", "--format=%(objectname)", "master"],
+    objects = Objects(Path(path))
+    oids = subprocess.run(
+        ["git", f"--git-dir={path}", "ls-tree", "-r", "--format=%(objectname)", "master"],
         check=True,
         capture_output=True,
         text=True,
     ).stdout.split()[:10_000]
-    found = {}
+    seconds = {}
 
     def timed(name, read) -> None:  # type: ignore[no-untyped-def]
-        began = time.perf_counter()
-        for oid in names:
+        start = time.perf_counter()
+        for oid in oids:
             read(oid)
-        found[name] = time.perf_counter() - began
+        seconds[name] = time.perf_counter() - start
 
     timed("ours (cat-file, hash checked)", lambda oid: objects.blob(oid, 1 << 20))
     objects.close()
     for name, kind in (("GitPython GitCmdObjectDB", GitCmdObjectDB), ("GitPython gitdb", gitdb.GitDB)):
-        repo = Repo(place, odbt=kind)
+        repo = Repo(path, odbt=kind)
         timed(name, lambda oid, repo=repo: repo.odb.stream(bytes.fromhex(oid)).read())
         repo.close()
-    return found
+    return seconds
 
 
-# --- around it
+# --- in the process that starts it
 
 
 def drop_caches() -> bool:
@@ -251,6 +253,7 @@ def drop_caches() -> bool:
 
 
 def measure(python: str, contender: str, *arguments: object) -> dict[str, float]:
+    """The seconds that a fresh process of ``contender`` (ours, salts, readers) measures."""
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)} if contender != "salts" else dict(os.environ)
     done = subprocess.run(
         [python, __file__, "--inside", contender, *map(str, arguments)],
@@ -262,7 +265,7 @@ def measure(python: str, contender: str, *arguments: object) -> dict[str, float]
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def rows(title: str, runs: list[dict[str, float]]) -> None:
+def print_medians(title: str, runs: list[dict[str, float]]) -> None:
     for key in runs[0]:
         values = [run[key] * 1000 for run in runs]
         print(f"    {title:<34} {key:<30} {statistics.median(values):9.1f}   ({min(values):.1f}-{max(values):.1f})")
@@ -277,12 +280,12 @@ def main() -> None:
     parser.add_argument("--inside", nargs="+", default=[])
     options = parser.parse_args()
     if options.inside:
-        contender, *words = options.inside
+        contender, *arguments = options.inside
         if contender == "readers":
-            print(json.dumps(readers(words[0])))
+            print(json.dumps(time_readers(arguments[0])))
         else:
-            function = ours if contender == "ours" else salts
-            print(json.dumps(function(words[0], words[1], words[2], int(words[3]), int(words[4]))))
+            function = time_pushsalt if contender == "ours" else time_salt
+            print(json.dumps(function(arguments[0], arguments[1], arguments[2], int(arguments[3]), int(arguments[4]))))
         return
     contenders = [("pushsalt", sys.executable, "ours")] + ([("Salt", options.salt, "salts")] if options.salt else [])
     with tempfile.TemporaryDirectory(prefix="pushsalt-bench-") as scratch:
@@ -293,27 +296,31 @@ def main() -> None:
         dropped = drop_caches()
         print(f"    {options.files} files, {options.commits} commits; cold: caches {'' if dropped else 'not '}dropped")
         for state in ("cold", "warm"):
-            for what, place in (("roots", "tree"), ("git", "files.git")):
+            for backend, folder in (("roots", "tree"), ("git", "files.git")):
                 for name, python, contender in contenders:
                     runs = []
-                    words = [what, top / place, top / f"cache-{contender}", options.files, 1]
-                    if what == "git" and state == "cold":
-                        rows(f"{name} {what} first fetch", [measure(python, contender, *words)])
+                    arguments = [backend, top / folder, top / f"cache-{contender}", options.files, 1]
+                    if backend == "git" and state == "cold":
+                        print_medians(f"{name} {backend} first fetch", [measure(python, contender, *arguments)])
                     for _ in range(options.rounds):
                         if state == "cold":
                             drop_caches()
-                        runs.append(measure(python, contender, *words))
-                    rows(f"{name} {what} {state}", runs)
+                        runs.append(measure(python, contender, *arguments))
+                    print_medians(f"{name} {backend} {state}", runs)
         for name, python, contender in contenders:
             for depth in (1, 0) if contender == "ours" else (0,):
                 cache = top / f"cache-{contender}-{depth}"
-                words = ["git", top / "long.git", cache, 0, depth]
-                rows(f"{name} {options.commits} commits, depth {depth}, first", [measure(python, contender, *words)])
-                rows(
-                    f"{name} {options.commits} commits, depth {depth}, again",
-                    [measure(python, contender, *words) for _ in range(options.rounds)],
+                arguments = ["git", top / "long.git", cache, 0, depth]
+                print_medians(
+                    f"{name} {options.commits} commits, depth {depth}, first", [measure(python, contender, *arguments)]
                 )
-        rows("10,000 blobs", [measure(sys.executable, "readers", top / "files.git") for _ in range(options.rounds)])
+                print_medians(
+                    f"{name} {options.commits} commits, depth {depth}, again",
+                    [measure(python, contender, *arguments) for _ in range(options.rounds)],
+                )
+        print_medians(
+            "10,000 blobs", [measure(sys.executable, "readers", top / "files.git") for _ in range(options.rounds)]
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Real sshd servers, and projects whose inventory names them."""
+"""Real sshd servers, and projects with these servers in their inventory."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sshd.SshdBed]:
     """Servers t1, t2, t3."""
     if reason := sshd.missing():
         pytest.skip(reason)
-    with sshd.sshd_bed(tmp_path_factory.mktemp("sshd"), 3) as found:
-        yield found
+    with sshd.sshd_bed(tmp_path_factory.mktemp("sshd"), 3) as servers:
+        yield servers
 
 
 @pytest.fixture
-def project(bed: sshd.SshdBed, tmp_path: Path) -> Callable[..., Project]:
-    """Makes a project with the targets of the bed, and files by name."""
+def make_project(bed: sshd.SshdBed, tmp_path: Path) -> Callable[..., Project]:
+    """A function that creates a project with the targets of the bed and the given files."""
 
     def make(files: dict[str, str] | None = None, **hosts: Any) -> Project:
-        made = Project(tmp_path, {**bed.inventory()["hosts"], **hosts})
-        shutil.copy(bed.known_hosts, made.home / ".ssh" / "known_hosts")
-        made.files(files or {})
-        return made
+        project = Project(tmp_path, {**bed.inventory()["hosts"], **hosts})
+        shutil.copy(bed.known_hosts, project.home / ".ssh" / "known_hosts")
+        project.files(files or {})
+        return project
 
     return make
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A project with the targets web1, web2 and db1 that is served."""
+    """A running REST API of a project with the targets web1, web2 and db1."""
     hosts = {
         "web1": {"transport": "local", "grains": {"role": "web"}, "pillar": {"password": HIDDEN}},
         "web2": {"transport": "local", "grains": {"role": "web"}},
         "db1": {"transport": "local", "grains": {"role": "db"}},
     }
-    with Served(tmp_path_factory.mktemp("served"), hosts, state_events=True) as found:
-        found.project.write("salt/note.sls", "note:\n  test.succeed_with_changes: []\n")
-        found.project.write("salt/bad.sls", "bad:\n  test.fail_without_changes: []\n")
-        found.project.write("salt/orch.sls", "one:\n  salt.function:\n    - name: test.ping\n    - tgt: db1\n")
-        yield found
+    with Served(tmp_path_factory.mktemp("served"), hosts, state_events=True) as server:
+        server.project.write("salt/note.sls", "note:\n  test.succeed_with_changes: []\n")
+        server.project.write("salt/bad.sls", "bad:\n  test.fail_without_changes: []\n")
+        server.project.write("salt/orch.sls", "one:\n  salt.function:\n    - name: test.ping\n    - tgt: db1\n")
+        yield server

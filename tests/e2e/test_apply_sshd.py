@@ -1,4 +1,4 @@
-"""The real command line against real sshd servers: changes, output, and files that remain."""
+"""The real command line with real sshd servers: changes, output, and remaining files."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ FAILS = "a:\n  test.fail_without_changes\n"
 
 
 def outcomes(done, id):
+    """(result, whether there are changes) of each state of a target."""
     return [(ret["result"], bool(ret["changes"])) for ret in values(done.data[id])]
 
 
@@ -57,68 +58,70 @@ def unique_sleep():
     return f"6{secrets.randbelow(10**6):06}.5"
 
 
-# what is done ---------------------------------------------------------------------------------------------------------
+# states and functions -------------------------------------------------------------------------------------------------
 
 
-def test_dry_run_first_run_second_run(project, bed):
-    site = project({"salt/site.sls": SITE, "salt/page": PAGE, "salt/blob": "x" * 1000, **PILLAR})
+def test_states_change_only_what_differs(make_project, bed):
+    project = make_project({"salt/site.sls": SITE, "salt/page": PAGE, "salt/blob": "x" * 1000, **PILLAR})
     home = bed.targets["t1"].home
-    dry = site.json("apply", "t1", "site", "--test")
+    dry = project.json("apply", "t1", "site", "--test")
     assert (dry.code, outcomes(dry, "t1")) == (0, [(None, True)] * 3)
     assert not (home / "site").exists()
-    first = site.json("apply", "t1", "site")
+    first = project.json("apply", "t1", "site")
     assert (first.code, outcomes(first, "t1")) == (0, [(True, True)] * 3)
     assert (home / "site/page").read_text() == "t1 says hello\n"
-    second = site.json("apply", "t1", "site")
+    second = project.json("apply", "t1", "site")
     assert (second.code, outcomes(second, "t1")) == (0, [(True, False)] * 3)
     drifted = home / "site/page"
     drifted.write_text("t1 says nothing\n")
-    third = site.json("apply", "t1", "site")
+    third = project.json("apply", "t1", "site")
     assert outcomes(third, "t1") == [(True, False), (True, True), (True, False)]
     assert "-t1 says nothing\n+t1 says hello" in values(third.data["t1"])[1]["changes"]["diff"]
 
 
-def test_highstate_and_pillar_from_the_command_line(project, bed):
+def test_highstate_and_pillar_from_the_command_line(make_project, bed):
     top = "base:\n  't[12]':\n    - only\n"
     only = "{{ pillar['word'] }}:\n  test.succeed_without_changes\n"
-    site = project({"salt/top.sls": top, "salt/only.sls": only, **PILLAR})
-    done = site.json("apply", "t1", "--pillar", "{word: other}")
+    project = make_project({"salt/top.sls": top, "salt/only.sls": only, **PILLAR})
+    done = project.json("apply", "t1", "--pillar", "{word: other}")
     assert [ret["name"] for ret in values(done.data["t1"])] == ["other"]
-    done = site.json("apply", "*")
+    done = project.json("apply", "*")
     assert done.code == 2
     assert [ret["result"] for id in ("t1", "t2", "t3") for ret in values(done.data[id])] == [True, True, False]
 
 
-def test_grains_are_kept_for_targeting(project):
-    site = project()
-    assert site.run("target", "-G", "pythonversion:3").code == 1
-    shown = site.json("grains", "*")
+def test_collected_grains_are_used_for_targeting(make_project):
+    project = make_project()
+    assert project.run("target", "-G", "pythonversion:3").code == 1
+    shown = project.json("grains", "*")
     assert shown.code == 0
     assert [shown.data[id]["id"] for id in ("t1", "t2", "t3")] == ["t1", "t2", "t3"]
     major = shown.data["t1"]["pythonversion"][0]
-    assert site.run("target", "-G", f"pythonversion:{major}").out == "t1\nt2\nt3\n"
+    assert project.run("target", "-G", f"pythonversion:{major}").out == "t1\nt2\nt3\n"
 
 
-@pytest.mark.parametrize("words, want", [(["cmd.run", "echo $((6*7))"], "42"), (["test.echo", "{a: 1}"], {"a": 1})])
-def test_run(project, words, want):
-    done = project().json("run", "*", *words)
-    assert (done.code, done.data) == (0, dict.fromkeys(["t1", "t2", "t3"], want))
+@pytest.mark.parametrize(
+    "arguments, expected", [(["cmd.run", "echo $((6*7))"], "42"), (["test.echo", "{a: 1}"], {"a": 1})]
+)
+def test_run_returns_a_result_per_target(make_project, arguments, expected):
+    done = make_project().json("run", "*", *arguments)
+    assert (done.code, done.data) == (0, dict.fromkeys(["t1", "t2", "t3"], expected))
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("sudo"), reason="needs root and sudo to be somebody else")
-def test_states_of_somebody_without_rights(project):
+def test_states_run_as_another_user(make_project):
     nobody = {"transport": "local", "sudo": True, "sudo_user": "nobody", "python": "/usr/bin/python3"}
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         os.chmod(folder, 0o777)
         link = f"link:\n  file.symlink:\n    - name: {folder}/link\n    - target: /etc/hostname\n"
-        site = project({"salt/link.sls": f"{link}# {{{{ opts['user'] }}}}\n"}, nobody=nobody)
+        project = make_project({"salt/link.sls": f"{link}# {{{{ opts['user'] }}}}\n"}, nobody=nobody)
         for changed in (True, False):
-            done = site.json("apply", "nobody", "link")
+            done = project.json("apply", "nobody", "link")
             assert outcomes(done, "nobody") == [(True, changed)], done.out
         assert Path(folder, "link").lstat().st_uid == pwd.getpwnam("nobody").pw_uid
 
 
-# what is transferred --------------------------------------------------------------------------------------------------
+# transfer -------------------------------------------------------------------------------------------------------------
 
 
 class Meter:
@@ -164,6 +167,7 @@ class Meter:
             sink.shutdown(socket.SHUT_WR)
 
     def take(self):
+        """The number of bytes since the last call."""
         sent, self.sent = self.sent, 0
         return sent
 
@@ -174,33 +178,33 @@ class Meter:
 
 @pytest.fixture
 def meter(bed):
-    made = Meter(bed.targets["t1"].port)
-    yield made
-    made.close()
+    meter = Meter(bed.targets["t1"].port)
+    yield meter
+    meter.close()
 
 
-def test_only_missing_blobs_are_sent(project, bed, meter):
+def test_only_missing_blobs_are_sent(make_project, bed, meter):
     measured = {**bed.targets["t1"].host(), "port": meter.port}
-    site = project({"salt/site.sls": SITE, "salt/page": PAGE, **PILLAR}, t1=measured)
-    site.write("salt/blob", secrets.token_bytes(500_000))
-    (line, *_) = (site.home / ".ssh/known_hosts").read_text().splitlines()
-    (site.home / ".ssh/known_hosts").write_text(re.sub(r":\d+ ", f":{meter.port} ", line) + "\n")
-    site.json("clean", "t1")
+    project = make_project({"salt/site.sls": SITE, "salt/page": PAGE, **PILLAR}, t1=measured)
+    project.write("salt/blob", secrets.token_bytes(500_000))
+    (line, *_) = (project.home / ".ssh/known_hosts").read_text().splitlines()
+    (project.home / ".ssh/known_hosts").write_text(re.sub(r":\d+ ", f":{meter.port} ", line) + "\n")
+    project.json("clean", "t1")
     meter.take()
-    first = site.json("apply", "t1", "site")
+    first = project.json("apply", "t1", "site")
     assert first.code == 0
     runtime_and_blob = meter.take()
     assert runtime_and_blob > 600_000
-    site.json("apply", "t1", "site")
+    project.json("apply", "t1", "site")
     assert meter.take() < 40_000
-    with (site.folder / "salt/page").open("a") as stream:
+    with (project.folder / "salt/page").open("a") as stream:
         stream.write("changed\n")
-    changed = site.json("apply", "t1", "site")
+    changed = project.json("apply", "t1", "site")
     assert [bool(ret["changes"]) for ret in values(changed.data["t1"])] == [False, True, False]
     assert meter.take() < 40_000
 
 
-def test_round_trips_do_not_grow_with_the_states(project, bed):
+def test_round_trips_do_not_grow_with_the_states(make_project, bed):
     def states(number):
         lines = [
             f"s{n}:\n  file.managed:\n    - name: {bed.targets['t1'].home}/many/{n}\n    - source: salt://page\n"
@@ -209,11 +213,11 @@ def test_round_trips_do_not_grow_with_the_states(project, bed):
         ]
         return "".join(lines)
 
-    site = project({"salt/few.sls": states(5), "salt/many.sls": states(200), "salt/page": PAGE, **PILLAR})
+    project = make_project({"salt/few.sls": states(5), "salt/many.sls": states(200), "salt/page": PAGE, **PILLAR})
     trips = {}
     for sls in ("few", "many"):
-        assert site.run("apply", "t1", sls).code == 0
-        done = site.run("apply", "t1", sls, "-v")
+        assert project.run("apply", "t1", sls).code == 0
+        done = project.run("apply", "t1", sls, "-v")
         assert "unchanged" in done.out
         trips[sls] = re.search(r"round trips +(\d+) per target", done.out)[1]
     assert trips == {"few": "2", "many": "2"}, "init after hello, the plan after grains"
@@ -222,29 +226,29 @@ def test_round_trips_do_not_grow_with_the_states(project, bed):
 # output ---------------------------------------------------------------------------------------------------------------
 
 
-def test_each_output_is_nothing_but_itself(project):
-    site = project({"salt/fails.sls": FAILS})
-    words = ("-l", "debug", "-v", "*", "cmd.run", "echo x")
-    want = dict.fromkeys(["t1", "t2", "t3"], "x")
-    assert site.run("run", "--out", "json", *words).data == want
-    assert yaml.safe_load(site.run("run", "--out", "yaml", *words).out) == want
-    lines = site.run("run", "--out", "ndjson", *words).out.splitlines()
-    assert sorted(map(json.loads, lines), key=str) == [{id: "x"} for id in want]
-    quiet = site.run("run", "--out", "quiet", "*", "cmd.run", "echo x")
+def test_each_output_has_no_other_text(make_project):
+    project = make_project({"salt/fails.sls": FAILS})
+    arguments = ("-l", "debug", "-v", "*", "cmd.run", "echo x")
+    expected = dict.fromkeys(["t1", "t2", "t3"], "x")
+    assert project.run("run", "--out", "json", *arguments).data == expected
+    assert yaml.safe_load(project.run("run", "--out", "yaml", *arguments).out) == expected
+    lines = project.run("run", "--out", "ndjson", *arguments).out.splitlines()
+    assert sorted(map(json.loads, lines), key=str) == [{id: "x"} for id in expected]
+    quiet = project.run("run", "--out", "quiet", "*", "cmd.run", "echo x")
     assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
-    quiet = site.run("apply", "--out", "quiet", "t1", "fails")
+    quiet = project.run("apply", "--out", "quiet", "t1", "fails")
     assert (quiet.code, quiet.out) == (2, "")
     assert "t1" in quiet.err and "test.fail_without_changes" in quiet.err
 
 
-def test_rich_groups_equal_results_and_has_no_escape_codes(project):
-    done = project().run("run", "*", "cmd.run", "echo x")
+def test_rich_groups_equal_results_and_has_no_escape_codes(make_project):
+    done = make_project().run("run", "*", "cmd.run", "echo x")
     assert "t1, t2, t3: x  (3 targets: same)" in done.out
     assert "\x1b" not in done.out + done.err
 
 
 @pytest.mark.parametrize(
-    "words, code",
+    "arguments, code",
     [
         (["apply", "t1", "good"], 0),
         (["apply", "t*", "good"], 0),
@@ -259,15 +263,15 @@ def test_rich_groups_equal_results_and_has_no_escape_codes(project):
         (["apply", "t1,gone", "fails", "-L"], 3),
     ],
 )
-def test_exit_codes(project, words, code):
-    site = project(
+def test_exit_codes(make_project, arguments, code):
+    project = make_project(
         {"salt/good.sls": "a:\n  test.nop\n", "salt/fails.sls": FAILS}, gone={"host": "127.0.0.1", "port": 1}
     )
-    done = site.json(*words)
+    done = project.json(*arguments)
     assert done.code == code, done.err
     if code == 1:
         assert done.out == "" and done.err.startswith("error: ")
-    if "t1,gone" in words:
+    if "t1,gone" in arguments:
         assert outcomes(done, "t1") == [(False, False)]
         assert done.error("gone")["kind"] == "connection_refused"
 
@@ -276,17 +280,17 @@ def test_exit_codes(project, words, code):
 
 
 @pytest.mark.parametrize("size, at_once", [("1", 1), ("34%", 1), ("2", 2)])
-def test_batch_keeps_order_and_number(project, size, at_once):
-    done = project().json("run", "--batch", size, "*", "cmd.run", "date +%s%N; sleep 0.2; date +%s%N")
+def test_batch_keeps_order_and_number(make_project, size, at_once):
+    done = make_project().json("run", "--batch", size, "*", "cmd.run", "date +%s%N; sleep 0.2; date +%s%N")
     times = [tuple(map(int, done.data[id].split())) for id in ("t1", "t2", "t3")]
     for number, (begin, _) in enumerate(times):
         assert sum(other <= begin < end for other, end in times) <= at_once
-        assert sum(end <= begin for _, end in times[:number]) >= number + 1 - at_once, "begun before its turn"
+        assert sum(end <= begin for _, end in times[:number]) >= number + 1 - at_once, "started before its turn"
 
 
-def test_timeout_stops_one_target_and_its_processes(project):
+def test_timeout_stops_one_target_and_its_processes(make_project):
     seconds = unique_sleep()
-    done = project().json(
+    done = make_project().json(
         "run", "--timeout", "5", "*", "cmd.run", f"case $HOME in */t2) sleep {seconds};; esac; echo x"
     )
     assert done.code == 3
@@ -296,17 +300,17 @@ def test_timeout_stops_one_target_and_its_processes(project):
 
 
 @pytest.mark.parametrize("name, code", [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 143)])
-def test_a_second_signal_stops_the_work_and_says_so(project, name, code):
+def test_a_second_signal_stops_the_run_and_is_reported(make_project, name, code):
     seconds = unique_sleep()
     sls = f"quick:\n  test.succeed_with_changes\nslow:\n  cmd.run:\n    - name: sleep {seconds}\n"
-    site = project({"salt/slow.sls": sls})
-    process = site.start("apply", "--out", "json", "t1", "slow")
+    project = make_project({"salt/slow.sls": sls})
+    process = project.start("apply", "--out", "json", "t1", "slow")
     wait_until(lambda: running(["sleep", seconds]))
     process.send_signal(getattr(signal, name))
     with pytest.raises(subprocess.TimeoutExpired):  # the current state ends first
         process.wait(0.5)
     process.send_signal(getattr(signal, name))
-    done = site.finish(process, timeout=20)
+    done = project.finish(process, timeout=20)
     assert done.code == code
     error = done.error("t1")
     assert error["kind"] == "interrupted"
@@ -314,71 +318,71 @@ def test_a_second_signal_stops_the_work_and_says_so(project, name, code):
     wait_until(lambda: not running(["sleep", seconds]))
 
 
-def test_a_second_ctrl_c_ends_it_at_once(project):
+def test_a_second_ctrl_c_ends_the_command_at_once(make_project):
     seconds = unique_sleep()
-    site = project()
-    process = site.start("run", "--out", "json", "t1", "cmd.run", f"trap '' TERM HUP INT; sleep {seconds}")
+    project = make_project()
+    process = project.start("run", "--out", "json", "t1", "cmd.run", f"trap '' TERM HUP INT; sleep {seconds}")
     wait_until(lambda: running(["sleep", seconds]))
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGINT)
-    assert site.finish(process, timeout=20).code == 130
+    assert project.finish(process, timeout=20).code == 130
     wait_until(lambda: not running(["sleep", seconds]))
 
 
 @pytest.mark.parametrize("target", ["full", "closed", "left"])
-def test_a_run_is_completed_if_its_output_cannot_be_written(project, bed, target):
+def test_a_run_is_completed_if_its_output_cannot_be_written(make_project, bed, target):
     name = secrets.token_hex(8)
-    site = project()
-    where = {"full": ">/dev/full", "closed": ">&-", "left": "| true"}[target]
-    words = site.argv("run", "--out", "json", "t1", "cmd.run", f"touch ~/{name}; seq 100000")
-    script = f'"$@" {where}' if target != "left" else '{ "$@"; echo $? >&3; } 3>code | true'
+    project = make_project()
+    redirection = {"full": ">/dev/full", "closed": ">&-", "left": "| true"}[target]
+    argv = project.argv("run", "--out", "json", "t1", "cmd.run", f"touch ~/{name}; seq 100000")
+    script = f'"$@" {redirection}' if target != "left" else '{ "$@"; echo $? >&3; } 3>code | true'
     done = subprocess.run(
-        ["sh", "-c", script, "sh", *words], cwd=site.folder, env=site.environment, capture_output=True
+        ["sh", "-c", script, "sh", *argv], cwd=project.folder, env=project.environment, capture_output=True
     )
-    code = int((site.folder / "code").read_text()) if target == "left" else done.returncode
+    code = int((project.folder / "code").read_text()) if target == "left" else done.returncode
     assert code == 1
     assert b"Traceback" not in done.stderr
     assert (bed.targets["t1"].home / name).exists()
 
 
-def test_two_applies_do_not_overlap(project, bed):
+def test_two_applies_do_not_overlap(make_project, bed):
     gate = bed.targets["t1"].home / "gate"
     waits = f"wait:\n  cmd.run:\n    - name: while ! test -e {gate}; do sleep 0.05; done\n"
-    site = project({"salt/waits.sls": waits, "salt/good.sls": "a:\n  test.nop\n"})
-    first = site.start("apply", "--out", "json", "t1", "waits")
+    project = make_project({"salt/waits.sls": waits, "salt/good.sls": "a:\n  test.nop\n"})
+    first = project.start("apply", "--out", "json", "t1", "waits")
     wait_until(lambda: running(f"test -e {gate}"))
-    second = site.json("apply", "t1", "good")
+    second = project.json("apply", "t1", "good")
     assert second.code == 3
     error = second.error("t1")
     assert error["kind"] == "locked"
     assert f"pid {first.pid}" in error["message"]
-    assert site.json("run", "t1", "test.ping").data == {"t1": True}
-    third = site.start("apply", "--out", "json", "--wait-lock", "30", "t1", "good")
+    assert project.json("run", "t1", "test.ping").data == {"t1": True}
+    third = project.start("apply", "--out", "json", "--wait-lock", "30", "t1", "good")
     gate.touch()
-    assert site.finish(first).code == 0
-    assert site.finish(third).code == 0
+    assert project.finish(first).code == 0
+    assert project.finish(third).code == 0
 
 
-# what remains ---------------------------------------------------------------------------------------------------------
+# remaining files and processes ----------------------------------------------------------------------------------------
 
 
-def test_nothing_is_resident_and_clean_leaves_nothing(project, bed):
-    site = project({"salt/good.sls": "a:\n  test.nop\n"})
+def test_no_process_remains_and_clean_removes_all_files(make_project, bed):
+    project = make_project({"salt/good.sls": "a:\n  test.nop\n"})
     homes = [bed.targets[id].home for id in ("t1", "t2", "t3")]
-    site.json("clean", "*")
+    project.json("clean", "*")
     before = {home: files(home) for home in homes}
-    assert site.json("apply", "*", "good").code == 0
+    assert project.json("apply", "*", "good").code == 0
     for home in homes:
         wait_until(lambda home=home: not running(f"HOME={home} ", "environ"))
-        kept = files(home) - before[home]
-        assert kept
-        for path in kept:
+        created = files(home) - before[home]
+        assert created
+        for path in created:
             assert path.is_relative_to(home / ".cache")
             assert (home / ".cache/pushsalt").stat().st_mode & 0o777 == 0o700
-    assert site.json("clean", "*").code == 0
+    assert project.json("clean", "*").code == 0
     for home in homes:
-        left = {path for path in files(home) if path.exists()} - before[home]
-        assert not left - {home / ".cache"}
+        remaining = {path for path in files(home) if path.exists()} - before[home]
+        assert not remaining - {home / ".cache"}
 
 
 def files(folder: Path) -> set[Path]:

@@ -1,4 +1,4 @@
-"""Backups of files, and copies of web sources: in the private folder of the executing user, until `clean`."""
+"""Backups of files, and copies of web sources, are in the private folder of the executing user until `clean`."""
 
 import http.server
 import os
@@ -41,32 +41,32 @@ def server(tmp_path):
         serving.shutdown()
 
 
-def test_a_backup_stays_until_it_is_cleaned_away(tmp_path, server):
+def test_clean_removes_backups(tmp_path, server):
     conf = tmp_path / "conf"
     conf.write_text("old\n")
-    site = Project(tmp_path, {"here": {"transport": "local"}})
-    site.files({"salt/site.sls": STATES.format(path=conf, url=server)})
-    done = site.json("apply", "here", "site")
+    project = Project(tmp_path, {"here": {"transport": "local"}})
+    project.files({"salt/site.sls": STATES.format(path=conf, url=server)})
+    done = project.json("apply", "here", "site")
     assert (done.code, conf.read_text()) == (0, "new\n"), done.out
-    kept = site.home / ".cache/pushsalt/minion"
-    assert sorted(path.name for path in kept.iterdir()) == ["extrn_files", "file_backup", "undo"]
-    listed = site.json("run", "here", "file.list_backups", str(conf)).data["here"]
-    assert listed["0"]["Location"].startswith(f"{kept}/file_backup/")
-    assert site.json("run", "here", "config.get", "cachedir").data["here"] == str(kept)
-    assert site.json("run", "here", "file.restore_backup", str(conf), "0").data["here"]["result"] is True
+    cachedir = project.home / ".cache/pushsalt/minion"
+    assert sorted(path.name for path in cachedir.iterdir()) == ["extrn_files", "file_backup", "undo"]
+    listed = project.json("run", "here", "file.list_backups", str(conf)).data["here"]
+    assert listed["0"]["Location"].startswith(f"{cachedir}/file_backup/")
+    assert project.json("run", "here", "config.get", "cachedir").data["here"] == str(cachedir)
+    assert project.json("run", "here", "file.restore_backup", str(conf), "0").data["here"]["result"] is True
     assert conf.read_text() == "old\n"
-    assert f"{kept}" in str(site.json("clean", "here").data["here"])
-    assert not kept.exists()
+    assert f"{cachedir}" in str(project.json("clean", "here").data["here"])
+    assert not cachedir.exists()
 
 
 def test_a_configured_folder_is_not_cleaned(tmp_path):
     conf = tmp_path / "conf"
     conf.write_text("old\n")
-    site = Project(tmp_path, {"here": {"transport": "local", "minion_opts": {"cachedir": str(tmp_path / "own")}}})
+    project = Project(tmp_path, {"here": {"transport": "local", "minion_opts": {"cachedir": str(tmp_path / "own")}}})
     state = f"conf:\n  file.managed: [name: {conf}, contents: new, backup: minion]\n"
-    site.files({"salt/site.sls": state})
-    assert site.json("apply", "here", "site").code == 0
-    site.json("clean", "here")
+    project.files({"salt/site.sls": state})
+    assert project.json("apply", "here", "site").code == 0
+    project.json("clean", "here")
     assert sorted(path.name for path in (tmp_path / "own").iterdir()) == ["file_backup", "undo"]
 
 
@@ -87,9 +87,9 @@ def test_a_login_without_root_has_backups_and_web_sources(tmp_path, server):
             "python": "/usr/bin/python3",
             "thin_dir": str(home / "ours"),
         }
-        site = Project(tmp_path, {"nobody": host})
-        site.files({"salt/site.sls": STATES.format(path=home / "conf", url=server)})
-        done = site.json("apply", "nobody", "site")
+        project = Project(tmp_path, {"nobody": host})
+        project.files({"salt/site.sls": STATES.format(path=home / "conf", url=server)})
+        done = project.json("apply", "nobody", "site")
         assert [ret["result"] for ret in values(done.data["nobody"])] == [True], done.out
         assert (home / "conf").read_text() == "new\n"
         assert (home / "ours/minion/file_backup").stat().st_uid == nobody.pw_uid

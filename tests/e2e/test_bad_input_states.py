@@ -1,4 +1,4 @@
-"""States that cannot be rendered or compiled: a list of texts, with details on stderr, that name place and reason.
+"""States that cannot be rendered or compiled return a list of texts; with stderr they name the line and the reason.
 
 Other targets are not affected.
 
@@ -22,13 +22,13 @@ pytestmark = pytest.mark.slow
 
 @dataclass(frozen=True)
 class Case:
-    """``main`` is ``main.sls``, ``files`` the others; ``says`` must match the errors, ``never`` must not."""
+    """``main`` is ``main.sls``, ``files`` are the others. Errors must match each of ``expected``, not ``forbidden``."""
 
     main: str
-    says: tuple[str, ...]
+    expected: tuple[str, ...]
     files: dict[str, str] = field(default_factory=dict)
     pillar: str = ""
-    never: str = "Traceback|<object|0x[0-9a-f]{6}"
+    forbidden: str = "Traceback|<object|0x[0-9a-f]{6}"
 
 
 HELLO = "hello:\n  test.succeed_without_changes\n"
@@ -119,17 +119,17 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
 
 
 @pytest.mark.parametrize("id", CASES)
-def test_errors_have_the_reason_and_the_place(done: Done, id: str) -> None:
+def test_errors_have_the_reason_and_the_line(done: Done, id: str) -> None:
     case, ret = CASES[id], done.data[id]
     assert isinstance(ret, list) and ret and all(isinstance(text, str) and text.strip() for text in ret), ret
-    text = "\n".join([*ret, *(said for said in done.err.split("[ERROR   ] ") if said.startswith(f"{id}: "))])
-    for pattern in case.says:
+    text = "\n".join([*ret, *(entry for entry in done.err.split("[ERROR   ] ") if entry.startswith(f"{id}: "))])
+    for pattern in case.expected:
         assert re.search(pattern, text), f"{pattern!r} is not in: {text}"
-    assert not re.search(case.never, text)
+    assert not re.search(case.forbidden, text)
     assert len(text) < 5000
 
 
-def test_the_others_are_done(done: Done) -> None:
+def test_states_of_valid_targets_are_run(done: Done) -> None:
     assert done.code == 2
     assert list(done.data) == ["well-1", *CASES, "well-2"]
     for id in ("well-1", "well-2"):
@@ -138,7 +138,7 @@ def test_the_others_are_done(done: Done) -> None:
 
 
 @pytest.mark.parametrize(
-    "top, says",
+    "top, pattern",
     [
         ({"base": {"another": ["hello"]}}, "[Nn]o.*(top|state|match)"),
         ({"base": {"it": ["missing"]}}, "missing"),
@@ -149,7 +149,7 @@ def test_the_others_are_done(done: Done) -> None:
     ],
     ids=["matches nothing", "names a missing sls", "wrong shape", "yaml error", "a list", "none at all"],
 )
-def test_top_files(tmp_path: Path, top: object, says: str) -> None:
+def test_errors_of_top_files(tmp_path: Path, top: object, pattern: str) -> None:
     project = Project(tmp_path, {"it": {"transport": "local"}})
     project.write("salt/hello.sls", HELLO)
     if top is not None:
@@ -158,7 +158,7 @@ def test_top_files(tmp_path: Path, top: object, says: str) -> None:
     assert done.code == 2
     (ret,) = done.data.values()
     texts = ret if isinstance(ret, list) else [state["comment"] for state in ret.values() if state["result"] is False]
-    assert texts and re.search(says, "\n".join([*texts, done.err]))
+    assert texts and re.search(pattern, "\n".join([*texts, done.err]))
 
 
 def test_a_missing_sls_names_the_nearest(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_a_missing_sls_names_the_nearest(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "fun, kind, exception, says",
+    "fun, kind, exception, pattern",
     [
         ("test.pingg", "unknown_function", "CommandExecutionError", r"test\.ping"),
         ("nosuch.thing", "unknown_function", "CommandExecutionError", r"nosuch\.thing"),
@@ -177,15 +177,15 @@ def test_a_missing_sls_names_the_nearest(tmp_path: Path) -> None:
         ("state.slss", "unknown_function", "CommandExecutionError", r"state\.sls"),
     ],
 )
-def test_functions(tmp_path: Path, fun: str, kind: str, exception: str, says: str) -> None:
+def test_errors_of_functions(tmp_path: Path, fun: str, kind: str, exception: str, pattern: str) -> None:
     project = Project(tmp_path, {"it": {"transport": "local"}})
     done = project.json("run", "it", fun, *(["spilled"] if fun == "test.exception" else []))
     error = done.error("it")
     assert (done.code, error["kind"], error["exception"]) == (2, kind, exception)
-    assert re.search(says, error["message"] + error["hint"])
+    assert re.search(pattern, error["message"] + error["hint"])
 
 
-def test_unknown_arguments_of_functions(tmp_path: Path) -> None:
+def test_unknown_arguments_of_functions_are_errors(tmp_path: Path) -> None:
     project = Project(tmp_path, {"it": {"transport": "local"}})
     done = project.json("run", "it", "test.ping", "wrong=1")
     assert done.code == 2 and "wrong" in done.error("it")["message"]

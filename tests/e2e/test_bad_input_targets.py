@@ -1,4 +1,4 @@
-"""Targets that give no answer: each has its own error kind, in one run with valid targets."""
+"""Targets that fail: each has its own error kind, in one run with valid targets."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ STATES = {
     "sleeps": HELLO + "sleeps:\n  cmd.run:\n    - name: sleep 321\n",
 }
 #: id -> (kind, pattern of the message, pattern of the hint)
-TROUBLE = {
+FAILURES = {
     "refused": ("connection_refused", "refused", "sshd"),
     "unresolved": ("dns_failure", r"nowhere\.invalid", "host"),
     "unreachable": ("unreachable", "255.255.255.255", "route"),
@@ -67,7 +67,7 @@ TROUBLE = {
     "dies": ("worker_died", "signal 9|SIGKILL", "look"),
     "garbled": ("bootstrap_failed", "", "."),
 }
-WELL = ("well-1", "well-2")
+VALID = ("well-1", "well-2")
 
 
 @pytest.fixture(scope="module")
@@ -79,33 +79,33 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshdBed]:
 @pytest.fixture(scope="module")
 def peers() -> Iterator[dict[str, int]]:
     """Servers that are not sshd: name -> port."""
-    listening: list[socket.socket] = []
+    servers: list[socket.socket] = []
 
     def listen(answer: Callable[[socket.socket], None]) -> int:
         server = socket.create_server(("127.0.0.1", 0))
-        listening.append(server)
+        servers.append(server)
 
         def serve() -> None:
-            kept = []
+            accepted = []
             while True:
                 try:
-                    link, _ = server.accept()
+                    connection, _ = server.accept()
                 except OSError:
                     break
-                kept.append(link)
-                answer(link)
-            for link in kept:
-                link.close()
+                accepted.append(connection)
+                answer(connection)
+            for connection in accepted:
+                connection.close()
 
         threading.Thread(target=serve, daemon=True).start()
         return int(server.getsockname()[1])
 
-    def web(link: socket.socket) -> None:
-        link.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n<html>\x1b[31m\x07no</html>")
-        link.shutdown(socket.SHUT_WR)
+    def web(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n<html>\x1b[31m\x07no</html>")
+        connection.shutdown(socket.SHUT_WR)
 
-    yield {"silent": listen(lambda link: None), "web": listen(web)}
-    for server in listening:
+    yield {"silent": listen(lambda connection: None), "web": listen(web)}
+    for server in servers:
         server.shutdown(socket.SHUT_RDWR)
         server.close()
 
@@ -161,7 +161,7 @@ def project(bed: SshdBed, peers: dict[str, int], tmp_path_factory: pytest.TempPa
         "sleeps": add(bed, "sleeps"),
     }
     bed.wait()
-    _know(bed, project.home / ".ssh" / "known_hosts", hosts, folder / "other.pub")
+    _write_known_hosts(bed, project.home / ".ssh" / "known_hosts", hosts, folder / "other.pub")
     project.write("inventory.yaml", json.dumps({"defaults": {"agent": False}, "hosts": hosts}))
     project.files({f"salt/{name}.sls": text for name, text in STATES.items()})
     top = {"base": {id: [id if id in STATES else "hello"] for id in hosts}}
@@ -169,14 +169,14 @@ def project(bed: SshdBed, peers: dict[str, int], tmp_path_factory: pytest.TempPa
     return project
 
 
-def _know(bed: SshdBed, path: Path, hosts: dict[str, Any], other: Path) -> None:
-    """known_hosts with the bed's keys, and with wrong ones for some servers."""
-    ours, theirs = (" ".join(file.read_text().split()[:2]) for file in (Path(f"{bed.host_key}.pub"), other))
+def _write_known_hosts(bed: SshdBed, path: Path, hosts: dict[str, Any], other_key: Path) -> None:
+    """Write known_hosts with the keys of the bed; ``changed-host`` has another key, ``unknown-host`` none."""
+    right_key, wrong_key = (" ".join(file.read_text().split()[:2]) for file in (Path(f"{bed.host_key}.pub"), other_key))
     lines = []
     for id, host in hosts.items():
         if "port" in host and id != "unknown-host":
-            lines.append(f"[127.0.0.1]:{host['port']} {theirs if id == 'changed-host' else ours}\n")
-    lines.append(f"@revoked [127.0.0.1]:{hosts['revoked-host']['port']} {ours}\n")
+            lines.append(f"[127.0.0.1]:{host['port']} {wrong_key if id == 'changed-host' else right_key}\n")
+    lines.append(f"@revoked [127.0.0.1]:{hosts['revoked-host']['port']} {right_key}\n")
     path.write_text("".join(lines))
 
 
@@ -185,10 +185,10 @@ def done(project: Project) -> Done:
     return project.json("apply", "-C", "* and not sleeps", timeout=90)
 
 
-@pytest.mark.parametrize("id", TROUBLE)
-def test_kinds(done: Done, id: str) -> None:
+@pytest.mark.parametrize("id", FAILURES)
+def test_each_failure_has_its_error_kind(done: Done, id: str) -> None:
     error = done.error(id)
-    kind, message, hint = TROUBLE[id]
+    kind, message, hint = FAILURES[id]
     assert error["kind"] == kind, error
     assert error["message"].startswith(f"{id}: ") and re.search(message, error["message"]), error
     assert re.search(hint, error["hint"]), error
@@ -196,21 +196,21 @@ def test_kinds(done: Done, id: str) -> None:
         assert text.isprintable() and len(text) < 1500, text
 
 
-def test_the_others_are_done(done: Done) -> None:
+def test_states_of_valid_targets_are_run(done: Done) -> None:
     assert done.code == 3
-    assert set(done.data) == {*TROUBLE, *WELL}
-    for id in WELL:
+    assert set(done.data) == {*FAILURES, *VALID}
+    for id in VALID:
         (state,) = values(done.data[id])
         assert state["result"] is True and state["changes"]
 
 
-def test_nothing_goes_to_a_host_whose_key_is_not_the_known_one(done: Done, bed: SshdBed) -> None:
+def test_hosts_with_other_keys_receive_no_data(done: Done, bed: SshdBed) -> None:
     for id in ("unknown-host", "changed-host", "revoked-host"):
         assert done.error(id)["kind"].startswith("host_key")
         assert not (bed.targets[id].home / ".cache").exists()
 
 
-def test_a_run_that_does_not_end_in_time(project: Project) -> None:
+def test_a_run_is_ended_by_its_timeout(project: Project) -> None:
     done = project.json("apply", "-L", "sleeps,well-1", "--timeout", "6")
     error = done.error("sleeps")
     assert done.code == 3 and error["kind"] == "timeout"
@@ -221,26 +221,26 @@ def test_a_run_that_does_not_end_in_time(project: Project) -> None:
 
 
 @pytest.mark.parametrize("id", ["cut", "dies"])
-def test_what_had_run_before_contact_was_lost_is_returned(done: Done, id: str) -> None:
+def test_states_that_ran_before_a_lost_connection_are_returned(done: Done, id: str) -> None:
     error = done.error(id)
     [(tag, ret)] = error["returned"].items()
     assert tag == "test_|-hello_|-hello_|-succeed_with_changes" and ret["result"] is True and ret["changes"]
     assert ret["__run_num__"] == 0 and "1 of 2 states had run" in error["message"]
 
 
-def test_what_had_run_in_time_is_returned_and_shown(project: Project) -> None:
+def test_states_that_ran_before_the_timeout_are_shown(project: Project) -> None:
     done = project.run("apply", "sleeps", "--timeout", "6")
     assert done.code == 3 and "until then: 1 changed" in done.out and "test.succeed_with_changes  hello" in done.out
 
 
-def test_a_function_that_does_not_end_in_time(project: Project) -> None:
+def test_a_function_is_ended_by_its_timeout(project: Project) -> None:
     done = project.json("run", "sleeps", "cmd.run", "sleep 322", "--timeout", "4")
     error = done.error("sleeps")
     assert (done.code, error["kind"]) == (3, "timeout")
     assert not _alive("sleep 322")
 
 
-def test_a_function_that_is_interrupted_may_have_begun(project: Project) -> None:
+def test_the_error_of_an_interrupted_function_names_it(project: Project) -> None:
     process = project.start("run", "--out", "json", "well-1", "cmd.run", "sleep 323")
     _wait_for(lambda: _alive("sleep 323"))
     process.send_signal(signal.SIGINT)
@@ -252,7 +252,7 @@ def test_a_function_that_is_interrupted_may_have_begun(project: Project) -> None
     assert not _alive("sleep 323")
 
 
-def test_an_interrupted_apply_says_how_far_it_was(project: Project) -> None:
+def test_an_interrupted_apply_reports_the_states_that_ran(project: Project) -> None:
     with _sleeping(project) as process:
         _stop_at_once(process, signal.SIGTERM)
         done = project.finish(process, 30)
@@ -283,7 +283,7 @@ def test_two_runs_never_overlap(project: Project) -> None:
 
 @contextlib.contextmanager
 def _sleeping(project: Project) -> Iterator[subprocess.Popen[bytes]]:
-    """An apply whose state is under way; nothing of it stays when the test fails."""
+    """An apply that is in its second state; its process is killed if the test fails."""
     _wait_for(lambda: not _alive("sleep 321"))
     process = project.start("apply", "--out", "json", "sleeps")
     try:
@@ -295,20 +295,20 @@ def _sleeping(project: Project) -> Iterator[subprocess.Popen[bytes]]:
             process.communicate()
 
 
-def _stop_at_once(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+def _stop_at_once(process: subprocess.Popen[bytes], signal_number: signal.Signals) -> None:
     """After the first signal the current state ends; after the second it is interrupted."""
-    process.send_signal(number)
+    process.send_signal(signal_number)
     time.sleep(1)
-    process.send_signal(number)
+    process.send_signal(signal_number)
 
 
 def _alive(command: str) -> bool:
-    found = subprocess.run(["pgrep", "-f", "-x", command], stdout=subprocess.PIPE, check=False).stdout.split()
-    return bool(found)
+    pids = subprocess.run(["pgrep", "-f", "-x", command], stdout=subprocess.PIPE, check=False).stdout.split()
+    return bool(pids)
 
 
 def _wait_for(condition: Callable[[], bool], seconds: float = 20) -> None:
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "it did not come to pass"
+        assert time.monotonic() < end, "the condition is not met"
         time.sleep(0.05)

@@ -43,23 +43,23 @@ def write(path):
 @pytest.mark.parametrize("locale", ["C", "POSIX", "xx_XX.UTF-8"])
 @pytest.mark.parametrize("version", [version for version in pythons() if version in ("3.6", "3.7", "3.12")])
 def test_names_and_texts_are_utf8(tmp_path, version, locale):
-    site = Project(tmp_path, {"here": {"transport": "local", "python": pythons()[version]}})
-    site.variables = {"LC_ALL": locale, "PYTHONUTF8": "1"}
+    project = Project(tmp_path, {"here": {"transport": "local", "python": pythons()[version]}})
+    project.variables = {"LC_ALL": locale, "PYTHONUTF8": "1"}
     top = tmp_path / "top"
-    site.files(
+    project.files(
         {
             "salt/site.sls": STATES.format(top=top),
             "salt/_modules/own.py": OWN,
             "salt/tree/größe/ñ": "x\n",
         }
     )
-    done = site.json("apply", "here", "site")
+    done = project.json("apply", "here", "site")
     assert [ret["result"] for ret in values(done.data["here"])] == [True] * 6, done.out
     assert (top / "ü/naïve €.txt").read_text("utf-8") == "größe = 1\nstraße\n"
     assert (top / "ссылка/out-ä").read_text("utf-8") == "schön"
     assert (top / "δέντρο/größe/ñ").read_text("utf-8") == "x\n"
     assert (top / "ü/own").read_text("utf-8") == "ж\n"
-    again = site.json("apply", "here", "site")
+    again = project.json("apply", "here", "site")
     assert [bool(ret["changes"]) for ret in values(again.data["here"])][:4] == [False] * 4, again.out
-    listed = site.json("run", "here", "file.readdir", str(top))
+    listed = project.json("run", "here", "file.readdir", str(top))
     assert sorted(listed.data["here"]) == sorted([".", "..", "ü", "ссылка", "δέντρο"])

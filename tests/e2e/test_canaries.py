@@ -1,7 +1,7 @@
-"""Secrets do not leak: planted values are searched wherever a run leaves data.
+"""Secrets do not leak: planted values are searched in all data of a run.
 
-These are arguments and environment of every process during the run, stdout and stderr at any log level, the
-controller's caches, and the target's disk, where each may only be in the file into which a state writes it.
+The data are arguments and environment of every process during the run, stdout and stderr at any log level, the
+controller's caches, and the target's disk. A value may only be in the file into which a state writes it.
 """
 
 from __future__ import annotations
@@ -84,32 +84,32 @@ class Bed(Planted):
 
     def __init__(self, folder: Path, servers: SshdBed) -> None:
         super().__init__(NAMES)
-        word = self.words
+        planted = self.words
         self.target = servers.add("t1")
         servers.wait()
         self.home = self.target.home
         self.project = Project(folder)
         self.servers = servers
         locked = folder / "locked"
-        keygen(locked, passphrase=word["passphrase"])
+        keygen(locked, passphrase=planted["passphrase"])
         authorized = servers.root / "authorized_keys"
         authorized.write_text(authorized.read_text() + Path(f"{locked}.pub").read_text())
         host = {
             **self.target.host(),
             "priv": str(locked),
-            "priv_passwd": word["passphrase"],
-            "passwd": word["login"],
-            "sudo_password": word["sudo"],
+            "priv_passwd": planted["passphrase"],
+            "passwd": planted["login"],
+            "sudo_password": planted["sudo"],
         }
         self.project.write("inventory.yaml", json.dumps({"hosts": {"t1": host}}))
         (self.project.home / ".ssh" / "known_hosts").write_text(servers.known_hosts.read_text())
         lines = [base64.b64encode(secrets.token_bytes(45)).decode() for _ in range(4)]
-        lines[2] = word["key"]
+        lines[2] = planted["key"]
         pillar = {
-            "db": {"users": [{"name": "a", "password": word["nested"]}], "about": word["plain"]},
-            "tokens": ["x", {"deep": [word["listed"]]}],
+            "db": {"users": [{"name": "a", "password": planted["nested"]}], "about": planted["plain"]},
+            "tokens": ["x", {"deep": [planted["listed"]]}],
             "tls": {"private_key": f"-----BEGIN PRIVATE KEY-----\n{chr(10).join(lines)}\n-----END PRIVATE KEY-----\n"},
-            **{f"{name}_password": word[name] for name in PASSWORDS},
+            **{f"{name}_password": planted[name] for name in PASSWORDS},
         }
         self.project.files(
             {
@@ -135,14 +135,14 @@ def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
 
 
 def test_an_apply_leaves_secrets_only_where_states_put_them(bed: Bed) -> None:
-    with Watch({name: word.encode() for name, word in bed.words.items()}) as watch:
+    with Watch({name: secret.encode() for name, secret in bed.words.items()}) as watch:
         done = bed.project.run("-l", "debug", "apply", "--out", "json", "t1", "all", "--pillar", bed.given)
     assert done.code == 0, done.out
     assert all(state["result"] and state["changes"] for state in values(done.data["t1"]))
-    ours = {(what, name) for what, name, command in watch.seen if b"-m\0pushsalt\0" not in command}
-    wanted = {("environment", "environment")}  # the state passes it to its own command
-    assert {(what, name) for what, name, command in watch.seen if b"# consumer" in command} <= wanted
-    assert ours <= wanted, ours
+    ours = {(place, name) for place, name, command in watch.seen if b"-m\0pushsalt\0" not in command}
+    allowed = {("environment", "environment")}  # the state passes it to its own command
+    assert {(place, name) for place, name, command in watch.seen if b"# consumer" in command} <= allowed
+    assert ours <= allowed, ours
     on_disk = bed.on_disk(bed.home, bed.servers.root, bed.project.cache, bed.project.home)
     expected = {"content": {"content"}, "template": {"template", "given"}, "late": {"late"}, "key": {"key"}}
     assert on_disk == {str(bed.home / name): names for name, names in expected.items()}
@@ -155,7 +155,7 @@ def test_an_apply_leaves_secrets_only_where_states_put_them(bed: Bed) -> None:
 
 @pytest.mark.parametrize("out", ["rich", "json", "ndjson", "yaml", "quiet"])
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ["apply", "t1", "all", "--test", "--pillar"],
         ["apply", "t1", "broken", "--pillar"],
@@ -163,50 +163,52 @@ def test_an_apply_leaves_secrets_only_where_states_put_them(bed: Bed) -> None:
         ["run", "t1", "cmd.run", "grep . template", "--pillar"],
         ["run", "t1", "pillar.items", "--pillar"],
     ],
-    ids=lambda words: " ".join(words[2:-1]),
+    ids=lambda arguments: " ".join(arguments[2:-1]),
 )
-def test_no_output_shows_them(bed: Bed, words: list[str], out: str) -> None:
+def test_no_output_shows_secrets(bed: Bed, arguments: list[str], out: str) -> None:
     for path, name in (("content", "content"), ("template", "given")):
         (bed.home / path).write_text(f"old\n{bed.words[name]}\n")  # so that there is a difference to show
-    done = bed.project.run("-l", "all", words[0], "--out", out, "-vv", *words[1:], bed.given)
+    done = bed.project.run("-l", "all", arguments[0], "--out", out, "-vv", *arguments[1:], bed.given)
     assert not bed.found(done.out) - OPEN, done.out
     assert not bed.found(done.err), done.err
 
 
-def test_debug_logs_of_errors(bed: Bed) -> None:
-    for words in (
+def test_debug_logs_of_errors_have_no_secrets(bed: Bed) -> None:
+    for arguments in (
         ["run", "t1", "no.such", bed.words["given"]],
         ["run", "t1", "test.exception", "message"],
         ["apply", "t1", "nowhere"],
         ["run", "t1", "state.apply", "all", "pillar=" + bed.given],
     ):
-        done = bed.project.run("-l", "all", words[0], "--out", "json", *words[1:], "--pillar", bed.given)
-        assert not bed.found(done.err), (words, done.err)
+        done = bed.project.run("-l", "all", arguments[0], "--out", "json", *arguments[1:], "--pillar", bed.given)
+        assert not bed.found(done.err), (arguments, done.err)
 
 
-def test_what_would_run_is_shown_in_the_output_alone(bed: Bed) -> None:
-    words = ("run", "--out", "json", "t1", "state.show_low_sls", "all")
-    done = bed.project.run("-l", "all", *words, "--pillar", bed.given)
+def test_secrets_of_a_lowstate_are_only_in_the_output(bed: Bed) -> None:
+    arguments = ("run", "--out", "json", "t1", "state.show_low_sls", "all")
+    done = bed.project.run("-l", "all", *arguments, "--pillar", bed.given)
     assert bed.found(done.out) == {"environment", "stdin"}
     assert not bed.found(done.err)
 
 
-def test_who_asks_for_one_by_name_gets_it_in_the_output_alone(bed: Bed) -> None:
-    words = ("run", "--out", "json", "t1", "pillar.get", "content_password", "unmask=True")
-    done = bed.project.run("-l", "all", *words, "--pillar", bed.given)
+def test_a_requested_secret_is_only_in_the_output(bed: Bed) -> None:
+    arguments = ("run", "--out", "json", "t1", "pillar.get", "content_password", "unmask=True")
+    done = bed.project.run("-l", "all", *arguments, "--pillar", bed.given)
     assert done.data == {"t1": bed.words["content"]}
     assert not bed.found(done.err)
 
 
-def test_caches_are_for_their_owner_alone(bed: Bed) -> None:
+def test_only_the_owner_can_read_the_caches(bed: Bed) -> None:
     bed.project.json("run", "t1", "grains.get", "os")
     assert bed.project.cache.stat().st_mode & 0o77 == 0
-    loose = [path for path in bed.project.cache.rglob("*") if path.lstat().st_mode & 0o77 and not path.is_symlink()]
-    assert not loose
+    accessible = [
+        path for path in bed.project.cache.rglob("*") if path.lstat().st_mode & 0o77 and not path.is_symlink()
+    ]
+    assert not accessible
     assert not bed.on_disk(bed.project.cache)
 
 
-def test_inventories_are_shown_without_their_passwords(bed: Bed) -> None:
+def test_errors_of_inventories_have_no_passwords(bed: Bed) -> None:
     inventory = bed.project.folder / "inventory.yaml"
     text = inventory.read_text()
     try:

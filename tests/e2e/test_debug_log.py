@@ -16,14 +16,14 @@ pytestmark = [
 ]
 
 
-def test_connections_and_keys(project: Callable[..., Project]) -> None:
-    done = project().run("-l", "debug", "run", "t1", "test.ping")
+def test_debug_logs_connections_and_keys(make_project: Callable[..., Project]) -> None:
+    done = make_project().run("-l", "debug", "run", "t1", "test.ping")
     assert done.code == 0
-    for words in (
+    for pattern in (
         r"t1: connecting to 127\.0\.0\.1 port \d+ as \w+\n",
         r"t1: keys to log in with: \S+.*; known host keys: 1\n",
         r"t1: logged in; \S*OpenSSH\S*.*, host key \S+ SHA256:",
         r"t1: Python 3\.\S+ \(\S+\) as uid \d+, the runtime in /",
     ):
-        assert re.search(words, done.err), done.err
+        assert re.search(pattern, done.err), done.err
     assert all(line.startswith(("[", "    ")) for line in done.err.splitlines())

@@ -1,4 +1,4 @@
-"""Formulas from git only, applied to real servers, with a pushsalt.yaml and an inventory."""
+"""Formulas and pillar from git are applied to real servers; the project has only a pushsalt.yaml and an inventory."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ PILLAR = {"top.sls": "base:\n  '*': [site]\n", "site.sls": "site:\n  title: {{ g
 
 
 @pytest.fixture
-def sites(tmp_path):
+def git_server(tmp_path):
     folder = tmp_path / "sites"
     folder.mkdir()
     Repo(folder / "formula.git", FORMULA)
@@ -76,28 +76,28 @@ def sites(tmp_path):
 
 
 @pytest.fixture
-def from_git(bed, tmp_path, sites):
+def project(bed, tmp_path, git_server):
     """A project that consists of pushsalt.yaml and an inventory."""
     login = [{"user": "me"}, {"password": "Corr3ct-H0rse"}, {"insecure_auth": True}]
-    made = Project(
+    project = Project(
         tmp_path,
         bed.inventory()["hosts"],
         file_roots={},
         pillar_roots={},
         fileserver_backend=["git"],
-        gitfs_remotes=[{f"{sites.url}/formula.git": [*login, {"name": "site"}]}],
-        ext_pillar=[{"git": [{f"master {sites.url}/pillar.git": login}]}],
+        gitfs_remotes=[{f"{git_server.url}/formula.git": [*login, {"name": "site"}]}],
+        ext_pillar=[{"git": [{f"master {git_server.url}/pillar.git": login}]}],
         gitfs_update_interval=0,
         git_pillar_update_interval=0,
     )
-    shutil.rmtree(made.folder / "salt")
-    shutil.rmtree(made.folder / "pillar")
-    shutil.copy(bed.known_hosts, made.home / ".ssh" / "known_hosts")
-    return made
+    shutil.rmtree(project.folder / "salt")
+    shutil.rmtree(project.folder / "pillar")
+    shutil.copy(bed.known_hosts, project.home / ".ssh" / "known_hosts")
+    return project
 
 
-def test_a_formula_from_gitfs_alone(from_git, bed, sites):
-    done = from_git.json("apply", "t*", timeout=120)
+def test_a_formula_from_git_is_applied(project, bed, git_server):
+    done = project.json("apply", "t*", timeout=120)
     assert done.code == 0, done.err or done.out
     for id in ("t1", "t2", "t3"):
         folder = bed.targets[id].home / "from-git"
@@ -106,67 +106,67 @@ def test_a_formula_from_gitfs_alone(from_git, bed, sites):
         assert (folder / "tree" / "sub" / "b").read_text() == "b\n"
         assert [(folder / "tree" / name).stat().st_mode & 0o777 for name in ("a", "run")] == [0o644, 0o755]
         assert values(done.data[id])[-1]["comment"] == f"from git, {id}"
-    again = from_git.json("apply", "t1")
+    again = project.json("apply", "t1")
     assert [bool(ret["changes"]) for ret in values(again.data["t1"])] == [False] * 4
     assert "Corr3ct" not in done.out + done.err + again.out + again.err
-    for place in (from_git.cache, *(bed.targets[id].home for id in bed.targets)):
-        assert subprocess.run(["grep", "-rlq", "Corr3ct-H0rse", str(place)], check=False).returncode == 1
+    for directory in (project.cache, *(bed.targets[id].home for id in bed.targets)):
+        assert subprocess.run(["grep", "-rlq", "Corr3ct-H0rse", str(directory)], check=False).returncode == 1
 
 
-def test_a_renderer_in_a_git_remote(from_git):
-    done = from_git.json("apply", "t1", "shout")
+def test_a_renderer_of_a_git_remote_is_used(project):
+    done = project.json("apply", "t1", "shout")
     assert [ret["name"] for ret in values(done.data["t1"])] == ["HELLO"]
 
 
-def test_an_error_names_the_repository_the_commit_and_the_line(from_git, sites, tmp_path):
+def test_an_error_names_the_repository_the_commit_and_the_line(project, git_server, tmp_path):
     repo = Repo.__new__(Repo)
-    repo.path = sites.root / "formula.git"
+    repo.path = git_server.root / "formula.git"
     repo.commit({"bad.sls": "a:\n  test.nop: []\nb: {{ nope }}\n"})
-    done = from_git.json("apply", "t1", "bad")
+    done = project.json("apply", "t1", "bad")
     assert done.code == 2
     [text] = done.data["t1"]
-    assert f"{sites.url}/formula.git@{repo.tip()[:12]}:bad.sls" in text + done.err
+    assert f"{git_server.url}/formula.git@{repo.tip()[:12]}:bad.sls" in text + done.err
     assert "nope" in text
 
 
-def test_a_server_that_is_gone(from_git, sites):
-    assert from_git.json("run", "t1", "cp.list_states").code == 0
-    sites.trouble = "500"
-    done = from_git.json("run", "t1", "cp.list_states")
+def test_the_last_copy_is_used_while_the_server_fails(project, git_server):
+    assert project.json("run", "t1", "cp.list_states").code == 0
+    git_server.trouble = "500"
+    done = project.json("run", "t1", "cp.list_states")
     assert (done.code, done.data["t1"]) == (0, ["shout", "site", "top"])
     assert "[WARNING ] git: site cannot be fetched" in done.err and "ago is used, master at" in done.err
-    shutil.rmtree(from_git.cache)
-    done = from_git.json("apply", "t1")
+    shutil.rmtree(project.cache)
+    done = project.json("apply", "t1")
     assert done.code == 2 and "pillar.git has never been fetched" in done.data["t1"][1]
     assert "git: site cannot be fetched, and there is no copy of it" in done.err
-    assert from_git.json("run", "t1", "test.ping").data == {"t1": True}
+    assert project.json("run", "t1", "test.ping").data == {"t1": True}
 
 
-def test_ctrl_c_ends_a_fetch_at_once(from_git, sites):
-    sites.trouble = "silent"
-    process = from_git.start("apply", "--out", "json", "t1")
-    wait_for(lambda: sites.requests, 20)
+def test_ctrl_c_ends_a_fetch_at_once(project, git_server):
+    git_server.trouble = "silent"
+    process = project.start("apply", "--out", "json", "t1")
+    wait_for(lambda: git_server.requests, 20)
     process.send_signal(signal.SIGINT)
-    done = from_git.finish(process, 10)
+    done = project.finish(process, 10)
     assert done.code == 130
     assert done.error("t1")["kind"] == "interrupted"
 
 
-def test_locked(from_git, sites):
-    done = from_git.run("apply", "--locked", "t1")
+def test_locked_uses_the_commits_of_the_lock_file(project, git_server):
+    done = project.run("apply", "--locked", "t1")
     assert done.code == 1 and "there is no" in done.err and "pushsalt.lock" in done.err
-    assert from_git.run("formula", "update").code == 0
+    assert project.run("formula", "update").code == 0
     repo = Repo.__new__(Repo)
-    repo.path = sites.root / "formula.git"
-    first = repo.tip()
+    repo.path = git_server.root / "formula.git"
+    locked_commit = repo.tip()
     repo.commit({"site/files/page": "moved\n", "shout.sls": "#!upper\nmoved"}, message="Say something else")
-    assert first in (from_git.folder / "pushsalt.lock").read_text()
-    for words in (("--locked", "apply"), ("apply",)):
-        done = from_git.run(*words, "--out", "json", "t1", "shout")
+    assert locked_commit in (project.folder / "pushsalt.lock").read_text()
+    for arguments in (("--locked", "apply"), ("apply",)):
+        done = project.run(*arguments, "--out", "json", "t1", "shout")
         assert [ret["name"] for ret in values(done.data["t1"])] == ["HELLO"]
-    done = from_git.run("formula", "update")
+    done = project.run("formula", "update")
     assert done.code == 0
-    assert f"{first[:12]} -> {repo.tip()[:12]}" in done.out
+    assert f"{locked_commit[:12]} -> {repo.tip()[:12]}" in done.out
     assert "Say something else" in done.out and "site/files/page" in done.out
-    done = from_git.run("apply", "--locked", "--out", "json", "t1", "shout")
+    done = project.run("apply", "--locked", "--out", "json", "t1", "shout")
     assert [ret["name"] for ret in values(done.data["t1"])] == ["MOVED"]

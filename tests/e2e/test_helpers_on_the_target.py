@@ -35,12 +35,12 @@ REFUSED = {
 }
 
 
-#: What the controller alone answers.
-ELSEWHERE = {"ret.get_jids": {"returner": "x"}}
+#: Functions that only the controller answers.
+CONTROLLER_ONLY = {"ret.get_jids": {"returner": "x"}}
 
 
-def test_what_they_say(tmp_path):
-    chunks = {**{name: args for name, (args, _) in CALLS.items()}, **REFUSED, **ELSEWHERE}
+def test_functions_of_the_controller_are_answered_for_states(tmp_path):
+    chunks = {**{name: args for name, (args, _) in CALLS.items()}, **REFUSED, **CONTROLLER_ONLY}
     sls = {
         name: {"module.run": [{"name": name}, *({key: value} for key, value in args.items())]}
         for name, args in chunks.items()
@@ -58,11 +58,11 @@ def test_what_they_say(tmp_path):
     settings = Settings([tmp_path / "inventory.yaml"], tmp_path / "pushsalt.yaml", cache_dir=tmp_path / "cache")
     [result] = Client(settings).apply(Selection("it"), ["t"], JobOptions()).values()
     rets = {ret["name"]: ret for ret in result.ret.values()}
-    got = {name: rets[name]["changes"].get("ret") for name in CALLS}
-    assert got == {name: want for name, (_, want) in CALLS.items()}
+    returned = {name: rets[name]["changes"].get("ret") for name in CALLS}
+    assert returned == {name: expected for name, (_, expected) in CALLS.items()}
     for name in REFUSED:
         assert rets[name]["result"] is False
         assert f"{name} needs a Salt master and its minions, which pushsalt does not have" in rets[name]["comment"]
-    for name in ELSEWHERE:
+    for name in CONTROLLER_ONLY:
         assert rets[name]["result"] is False
         assert f"{name} is answered on the controller" in rets[name]["comment"]

@@ -69,24 +69,24 @@ def project(tmp_path: Path) -> Project:
 
 
 @pytest.mark.parametrize("out", ["rich", "json", "yaml", "ndjson"])
-def test_nothing_of_it_is_shown(project: Project, tmp_path: Path, out: str) -> None:
-    for more in (["--test"], [], []):
-        done = project.run("apply", "--out", out, "-vv", "it", "it", *more)
+def test_hidden_values_are_in_no_output_log_or_cache(project: Project, tmp_path: Path, out: str) -> None:
+    for options in (["--test"], [], []):
+        done = project.run("apply", "--out", out, "-vv", "it", "it", *options)
         assert done.code == 0, done.out + done.err
         assert "hush" not in done.out.replace("echo hush-", "").replace("printf 'hush", "")
         assert "hush" not in done.err
     assert (tmp_path / "made" / "no_log").read_text() == "hush-no-log\n"
     assert (tmp_path / "made" / "hidden").read_text() == "hush-hidden\n"
-    kept = [path for top in (project.cache, tmp_path / "thin") for path in top.rglob("*") if path.is_file()]
-    assert kept
-    for path in kept:
+    files = [path for top in (project.cache, tmp_path / "thin") for path in top.rglob("*") if path.is_file()]
+    assert files
+    for path in files:
         # the names of the states are in their events, as they are in the output
-        held = path.read_bytes().replace(b"echo hush-", b"").replace(b"printf 'hush", b"")
-        found = re.findall(rb"hush-(?!tree)[a-z-]+", held)
-        assert not found, f"{path}: {found}"  # the file of the tree is cached as a source
+        data = path.read_bytes().replace(b"echo hush-", b"").replace(b"printf 'hush", b"")
+        leaked = re.findall(rb"hush-(?!tree)[a-z-]+", data)
+        assert not leaked, f"{path}: {leaked}"  # the file of the tree is cached as a source
 
 
-def test_the_replacement_of_hidden_changes(project: Project) -> None:
+def test_hidden_changes_are_replaced(project: Project) -> None:
     rets = {ret["__id__"].rpartition("/")[2]: ret for ret in values(project.json("apply", "it", "it").data["it"])}
     assert rets["hidden"]["changes"]["diff"] == "<show_changes=False>"
     assert rets["replaced"]["changes"] == {"diff": True}, "as in Salt"

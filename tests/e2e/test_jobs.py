@@ -30,9 +30,9 @@ STATES = {
 
 @pytest.fixture
 def project(tmp_path):
-    made = Project(tmp_path, HOSTS)
-    made.files(STATES)
-    return made
+    project = Project(tmp_path, HOSTS)
+    project.files(STATES)
+    return project
 
 
 def jobs(project, *arguments):
@@ -41,7 +41,7 @@ def jobs(project, *arguments):
     return json.loads(done.out)
 
 
-def test_a_job_is_kept_listed_and_shown(project):
+def test_a_job_is_recorded_listed_and_shown(project):
     jid_file = project.folder / "jid"
     first = project.json("apply", "*", "fine", "--jid-file", str(jid_file), "--wait-lock", "60")
     assert first.code == 3
@@ -77,11 +77,11 @@ def test_a_job_is_kept_listed_and_shown(project):
     assert json.loads(project.run("jobs", "export", jid).out) == document
 
 
-def test_show_prints_as_the_command_and_takes_parts(project):
-    said = project.run("apply", "here,there", "fine", "-L", "--wait-lock", "60")
+def test_show_prints_the_output_of_the_command_and_filters_returns(project):
+    applied = project.run("apply", "here,there", "fine", "-L", "--wait-lock", "60")
     shown = project.run("jobs", "show", "last")
     assert "by " in shown.out and "exit code 0" in shown.out
-    assert next(line for line in said.out.splitlines() if "fine" in line) in shown.out
+    assert next(line for line in applied.out.splitlines() if "fine" in line) in shown.out
     assert shown.out.endswith(project.run("jobs", "wait", "last").out), "with the time that the job took"
     project.json("apply", "*", "fine", "--wait-lock", "60")
     assert set(jobs(project, "show", "last", "--failed")["Result"]) == {"paper"}
@@ -90,11 +90,11 @@ def test_show_prints_as_the_command_and_takes_parts(project):
     assert set(jobs(project, "show", "last", "--target", "not paper and not here")["Result"]) == {"there"}
 
 
-def test_show_prints_through_the_same_outputters(project):
-    said = project.run("apply", "here,there", "fine", "-L", "--wait-lock", "60", "--out", "highstate")
+def test_show_uses_the_outputters_of_the_command(project):
+    applied = project.run("apply", "here,there", "fine", "-L", "--wait-lock", "60", "--out", "highstate")
     shown = project.run("jobs", "show", "last", "--out", "highstate")
     assert "Function: test.succeed_with_changes" in shown.out and shown.out.count("Summary for ") == 2
-    assert shown.out.splitlines()[:4] == said.out.splitlines()[:4]
+    assert shown.out.splitlines()[:4] == applied.out.splitlines()[:4]
     assert project.run("jobs", "show", "last", "--out", "ndjson").out.count("\n") == 1
     project.write("module/_output/mine.py", "def output(data, **kw):\n    return f'{sorted(data)}\\n'\n")
     project.write("pushsalt.yaml", '{"file_roots": {"base": ["salt"]}, "module_dirs": ["module"]}')
@@ -124,9 +124,9 @@ def test_diff_lists_differences_per_state(project):
     )
     project.run("apply", "here", "fine")
     newer, older = jobs(project, "list")
-    found = jobs(project, "diff", older["jid"], newer["jid"])
-    changed = found["here"]["states"]
-    assert {tag.split("_|-")[1]: set(said) >= {"result"} for tag, said in changed.items()} == {"fine": True}
+    differences = jobs(project, "diff", older["jid"], newer["jid"])
+    changed = differences["here"]["states"]
+    assert {tag.split("_|-")[1]: set(change) >= {"result"} for tag, change in changed.items()} == {"fine": True}
     assert "result true -> false" in project.run("jobs", "diff", older["jid"], "last").out or len(changed) == 2
     assert project.run("jobs", "diff", "last", "last").out == "no difference\n"
 
@@ -158,13 +158,13 @@ def test_no_secret_reaches_the_record(project):
 
 
 def test_a_secret_that_an_earlier_command_was_given_is_hidden(project):
-    words = ("--pillar", '{"api_token": "overr1de-s3cret", "plain": "open-value"}')
-    assert project.run("apply", "here", "fine", *words).code == 0
+    options = ("--pillar", '{"api_token": "overr1de-s3cret", "plain": "open-value"}')
+    assert project.run("apply", "here", "fine", *options).code == 0
     shown = project.json("run", "here,there", "-L", "cmd.run", "printf overr1de-; echo s3cret open-value")
     assert set(shown.data.values()) == {f"{MASK} open-value"}, "another target, too"
-    named = project.run("run", "here", "test.echo", "overr1de-s3cret")
-    kept = project.run("jobs", "show", "last", "--out", "json").out
-    assert "s3cret" not in named.out + kept
+    echoed = project.run("run", "here", "test.echo", "overr1de-s3cret")
+    recorded = project.run("jobs", "show", "last", "--out", "json").out
+    assert "s3cret" not in echoed.out + recorded
     assert not [path for path in project.cache.rglob("*") if path.is_file() and b"overr1de-s3cret" in path.read_bytes()]
 
 
@@ -173,7 +173,7 @@ def test_the_command_line_is_shown_as_a_shell_reads_it(project):
     assert "run 'h?re' cmd.run 'echo a b'" in project.run("jobs", "show", "last").out
 
 
-def test_job_cache_false_keeps_nothing(tmp_path):
+def test_job_cache_false_records_no_job(tmp_path):
     project = Project(tmp_path, HOSTS, job_cache=False)
     assert project.run("run", "here", "test.ping").code == 0
     assert jobs(project, "list") == []
@@ -195,7 +195,7 @@ def test_the_job_of_a_killed_command_is_lost_and_keeps_its_returns(project):
     assert {id: result["return"] for id, result in document["Result"].items()} == json.loads(line)
 
 
-def test_rerun_failed_does_the_same_where_it_failed(project):
+def test_rerun_failed_repeats_a_job_on_failed_targets(project):
     marker = project.folder / "marker"
     command = f"echo $((1+1)) >> {project.folder}/count; test -e {marker}"
     assert project.json("run", "here,paper", "-L", "cmd.run", command).code == 3
@@ -207,7 +207,7 @@ def test_rerun_failed_does_the_same_where_it_failed(project):
     assert newest["jid"] != failed["jid"]
     assert (newest["fun"], newest["arg"], newest["targets"]) == ("cmd.run", [command], 2)
     third = project.json("run", "--rerun-failed", newest["jid"][:18])
-    assert sorted(third.data) == ["paper"], "here ended well the second time"
+    assert sorted(third.data) == ["paper"], "here succeeded the second time"
 
 
 def test_rerun_failed_writes_reports_and_has_detailed_exit_codes(project):
@@ -216,8 +216,8 @@ def test_rerun_failed_writes_reports_and_has_detailed_exit_codes(project):
     assert project.json("apply", "here", "due").code == 2
     marker.write_text("")
     paths = {name: project.folder / name for name in ("junit", "summary", "report")}
-    words = [word for name, path in paths.items() for word in (f"--{name}", str(path))]
-    assert project.json("apply", "--rerun-failed", "--detailed-exitcode", *words).code == 4
+    options = [argument for name, path in paths.items() for argument in (f"--{name}", str(path))]
+    assert project.json("apply", "--rerun-failed", "--detailed-exitcode", *options).code == 4
     assert '<testsuite name="here"' in paths["junit"].read_text()
     assert "here" in paths["summary"].read_text() and "<html" in paths["report"].read_text()
 
@@ -238,7 +238,7 @@ def test_resume_continues_the_same_job(project):
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_what_differs_in_the_project_since_is_said(project):
+def test_a_rerun_reports_changes_of_the_project_since_the_job(project):
     folder = ("-C", str(project.folder))
     git(*folder, "init", "--quiet")
     commit = ("-c", "user.name=me", "-c", "user.email=me@example.org", "commit", "--quiet", "-m", "change")
@@ -249,19 +249,19 @@ def test_what_differs_in_the_project_since_is_said(project):
         assert project.json("run", "paper", "cmd.run", "true").code == 3
         if f"project at {old}" in project.run("jobs", "show", "last").out:
             break
-    kept = jobs(project, "list")[0]["jid"]
-    assert "since the job" not in project.run("run", "--rerun-failed", kept).err
+    jid = jobs(project, "list")[0]["jid"]
+    assert "since the job" not in project.run("run", "--rerun-failed", jid).err
     project.write("salt/fine.sls", "other:\n  test.nop: []\n")
-    assert "has changes that are not committed" in project.run("run", "--rerun-failed", kept).err
+    assert "has changes that are not committed" in project.run("run", "--rerun-failed", jid).err
     git(*folder, "add", ".")
     git(*folder, *commit)
     new = git(*folder, "rev-parse", "HEAD")
-    said = project.run("run", "--rerun-failed", kept).err
-    assert f"since the job {kept}: the project was at {old[:12]}, and is at {new[:12]}" in said
+    stderr = project.run("run", "--rerun-failed", jid).err
+    assert f"since the job {jid}: the project was at {old[:12]}, and is at {new[:12]}" in stderr
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_a_job_again_has_the_git_revisions_of_the_job(tmp_path):
+def test_a_rerun_uses_the_git_revisions_of_the_job(tmp_path):
     states = Repo(tmp_path / "states.git", {"word.sls": "first:\n  test.fail_without_changes: []\n"})
     config = {"fileserver_backend": ["git"], "gitfs_remotes": [states.url], "gitfs_update_interval": 0}
     project = Project(tmp_path, HOSTS, **config)
@@ -274,18 +274,18 @@ def test_a_job_again_has_the_git_revisions_of_the_job(tmp_path):
     assert not list((project.cache / "jobs").glob("pins-*"))
 
 
-def test_a_secret_pillar_is_asked_for_again(project):
+def test_a_rerun_needs_secret_pillar_again(project):
     project.write("salt/pill.sls", "{{ pillar['api_token'] }}:\n  test.fail_without_changes: []\n")
-    words = ("apply", "here", "pill", "--pillar", '{"api_token": "overr1de-s3cret", "plain": 1}')
-    assert project.json(*words).code == 2
-    asked = project.run("apply", "--rerun-failed")
-    assert asked.code == 1
-    assert "api_token" in asked.err and "--pillar" in asked.err
+    arguments = ("apply", "here", "pill", "--pillar", '{"api_token": "overr1de-s3cret", "plain": 1}')
+    assert project.json(*arguments).code == 2
+    rerun = project.run("apply", "--rerun-failed")
+    assert rerun.code == 1
+    assert "api_token" in rerun.err and "--pillar" in rerun.err
     assert project.json("apply", "--rerun-failed", "--pillar", '{"api_token": "overr1de-s3cret"}').code == 2
 
 
 @pytest.mark.parametrize(
-    "words, said",
+    "arguments, message",
     [
         (("show", "20991231235959000000"), "no kept job has the JID 20991231235959000000"),
         (("show", "2099"), "no kept job has a JID that begins with 2099"),
@@ -300,32 +300,32 @@ def test_a_secret_pillar_is_asked_for_again(project):
         (("prune", "--keep", "x"), "--keep"),
     ],
 )
-def test_bad_words_are_errors(project, words, said):
+def test_invalid_job_arguments_are_errors(project, arguments, message):
     project.run("run", "paper", "grains.items")
-    done = project.run("jobs", *words)
+    done = project.run("jobs", *arguments)
     assert (done.code, "Traceback" in done.err) == (1, False)
-    assert said in done.err
+    assert message in done.err
 
 
-def test_an_ambiguous_beginning_names_the_jobs(project):
+def test_an_ambiguous_prefix_lists_the_jobs(project):
     for _ in range(2):
         project.run("run", "paper", "grains.items")
     done = project.run("jobs", "show", "20")
     assert done.code == 1
-    found = [job["jid"] for job in jobs(project, "list")]
-    done = project.run("jobs", "show", found[0][:4])
+    jids = [job["jid"] for job in jobs(project, "list")]
+    done = project.run("jobs", "show", jids[0][:4])
     assert done.code == 1
-    assert all(jid in done.err for jid in found)
+    assert all(jid in done.err for jid in jids)
 
 
-def test_the_record_of_an_empty_cache(project):
+def test_an_empty_cache_has_no_jobs(project):
     assert jobs(project, "list") == []
     done = project.run("jobs", "show", "last")
     assert done.code == 1
     assert "no job is kept" in done.err
 
 
-def test_a_newer_data_base_is_not_touched(project):
+def test_a_newer_database_is_not_changed(project):
     project.run("run", "paper", "grains.items")
     path = project.cache / "jobs" / "jobs.sqlite3"
     with sqlite3.connect(path) as connection:
@@ -340,7 +340,7 @@ def test_a_newer_data_base_is_not_touched(project):
 
 
 @pytest.mark.parametrize("damage", [b"no data base at all" * 1000, None])
-def test_a_damaged_data_base_is_put_aside(project, damage):
+def test_a_damaged_database_is_renamed_and_replaced(project, damage):
     project.run("run", "paper", "grains.items")
     path = project.cache / "jobs" / "jobs.sqlite3"
     if damage is None:
@@ -353,11 +353,11 @@ def test_a_damaged_data_base_is_put_aside(project, damage):
     done = project.run("run", "paper", "grains.items")
     assert done.code == 0
     assert "begins anew" in done.err and "damaged" in done.err
-    assert [each for each in path.parent.iterdir() if ".damaged-" in each.name]
+    assert [file for file in path.parent.iterdir() if ".damaged-" in file.name]
     assert len(jobs(project, "list")) == 1
 
 
-def test_a_cache_that_cannot_be_made_is_reported_and_the_run_continues(project):
+def test_a_cache_that_cannot_be_created_is_reported_and_the_run_continues(project):
     """Root may write anywhere, so a file takes the place of the folder."""
     project.cache.mkdir(exist_ok=True)
     (project.cache / "jobs").write_text("in the way")
@@ -366,12 +366,12 @@ def test_a_cache_that_cannot_be_made_is_reported_and_the_run_continues(project):
     assert done.err.count("the job is not kept") == 1
 
 
-def mounted(project, script, *arguments):
-    """The command in a mount namespace of its own, by this script, in which ``$C`` is the cache folder."""
+def run_with_mounts(project, script, *arguments):
+    """Run the command by this script in a separate mount namespace; ``$C`` is the cache folder."""
     project.cache.mkdir(exist_ok=True)
-    apart = ["unshare", "--mount", "--propagation", "private", "sh", "-ec"]
+    unshare = ["unshare", "--mount", "--propagation", "private", "sh", "-ec"]
     process = subprocess.Popen(
-        [*apart, script, "sh", *project.argv(*arguments)],
+        [*unshare, script, "sh", *project.argv(*arguments)],
         env={**project.environment, "C": str(project.cache)},
         cwd=project.folder,
         stdin=subprocess.DEVNULL,
@@ -407,12 +407,12 @@ rm "$C/rest"
 def test_a_read_only_cache_is_reported_and_the_run_continues(project, is_new):
     if not is_new:
         project.run("run", "paper", "grains.items")
-    done = mounted(project, READ_ONLY, "run", "here,there", "-L", "test.ping", "--out", "json")
+    done = run_with_mounts(project, READ_ONLY, "run", "here,there", "-L", "test.ping", "--out", "json")
     assert (done.code, done.data) == (0, {"here": True, "there": True})
     assert done.err.count("the job is not kept") == 1 and "ead-only" in done.err
-    listed = mounted(project, READ_ONLY, "jobs", "list", "--out", "json")
+    listed = run_with_mounts(project, READ_ONLY, "jobs", "list", "--out", "json")
     assert (listed.code, len(json.loads(listed.out))) == (0, 0 if is_new else 1), listed.err
-    pruned = mounted(project, READ_ONLY, "jobs", "prune", "--keep", "0")
+    pruned = run_with_mounts(project, READ_ONLY, "jobs", "prune", "--keep", "0")
     assert pruned.code == 1 and "ead-only" in pruned.err
 
 
@@ -422,7 +422,7 @@ def test_a_full_disk_is_reported_and_the_run_continues(project, rest):
     """The next job is recorded when there is space again."""
     script = FULL.format(rest=rest, command=shlex.join(project.argv()))
     large = "head -c 300000 /dev/urandom | base64"
-    done = mounted(project, script, "run", "here,there", "-L", "cmd.run", large, "--out", "ndjson")
+    done = run_with_mounts(project, script, "run", "here,there", "-L", "cmd.run", large, "--out", "ndjson")
     assert done.code == 0, done.err
     first, second, ping, listed, *_ = map(json.loads, done.out.splitlines())
     assert all(len(text) > 400_000 for text in {**first, **second}.values()) and len({**first, **second}) == 2
@@ -431,7 +431,7 @@ def test_a_full_disk_is_reported_and_the_run_continues(project, rest):
     assert (listed["fun"], listed["state"]) == ("test.ping", "done")
 
 
-def test_two_resumes_at_once_are_one(project):
+def test_a_second_resume_at_the_same_time_is_refused(project):
     assert project.json("run", "here", "cmd.run", "sleep 5; exit 3").code == 2
     first = project.start("jobs", "resume", "last", "--out", "json")
     deadline = time.monotonic() + 30

@@ -1,4 +1,4 @@
-"""Beacons of kept sessions: they are evaluated over the kept connections, and end with the session."""
+"""Beacons of kept sessions are evaluated over the kept connections, and end with the session."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ BEACONS = {"beacons": {"counts": [{"interval": 1}]}}
 
 
 @pytest.fixture
-def kept(bed, tmp_path):
-    """A project without beacons; its sessions end with the test."""
-    made = Project(tmp_path, bed.inventory()["hosts"])
-    shutil.copy(bed.known_hosts, made.home / ".ssh" / "known_hosts")
-    made.files({"salt/conf.sls": "conf:\n  test.nop: []\n", "salt/_beacons/counts.py": COUNTS})
-    with keeping(made) as found:
-        yield found
+def session(bed, tmp_path):
+    """The session of a project without beacons; it ends with the test."""
+    project = Project(tmp_path, bed.inventory()["hosts"])
+    shutil.copy(bed.known_hosts, project.home / ".ssh" / "known_hosts")
+    project.files({"salt/conf.sls": "conf:\n  test.nop: []\n", "salt/_beacons/counts.py": COUNTS})
+    with keeping(project) as session:
+        yield session
 
 
 def set_host(project, id, **settings):
@@ -57,6 +57,7 @@ def set_host(project, id, **settings):
 
 
 def events(project, id=""):
+    """The events of beacons in the journal whose target begins with ``id``."""
     return [event for event in Journal(project.cache).after(0, 100_000) if event.tag.startswith(f"salt/beacon/{id}")]
 
 
@@ -69,9 +70,9 @@ def is_alive(pid):
     return Path(f"/proc/{pid}").exists()
 
 
-def evaluates(kept):
+def evaluates_beacons(session):
     """Whether the process that evaluates beacons runs."""
-    for path in kept.folder.glob("*.beacons"):
+    for path in session.folder.glob("*.beacons"):
         descriptor = lock(str(path))
         if descriptor is None:
             return True
@@ -79,61 +80,62 @@ def evaluates(kept):
     return False
 
 
-def rows(kept):
-    return {row["id"]: row for broker in kept.brokers for row in broker["targets"]}
+def target_rows(session):
+    """The targets of all brokers as ``session list`` describes them, by id."""
+    return {row["id"]: row for broker in session.brokers for row in broker["targets"]}
 
 
-def test_a_session_without_watch_evaluates_beacons_until_it_is_stopped(kept):
-    project = kept.project
+def test_a_session_without_watch_evaluates_beacons_until_it_is_stopped(session):
+    project = session.project
     set_host(project, "t1", minion_opts=BEACONS, pillar={"password": SECRET})
     assert project.run("session", "start", "t*").code == 0
-    found = wait_for_events(project, "t1", 3)
-    assert {event.tag for event in found} == {"salt/beacon/t1/counts/"}
-    assert [event.data["n"] for event in found] == list(range(1, len(found) + 1))
-    assert {event.data["id"] for event in found} == {"t1"}
-    assert SECRET not in json.dumps([event.data for event in found])
-    assert rows(kept)["t1"]["beacons"] == ["counts"] and rows(kept)["t2"]["beacons"] == []
+    received = wait_for_events(project, "t1", 3)
+    assert {event.tag for event in received} == {"salt/beacon/t1/counts/"}
+    assert [event.data["n"] for event in received] == list(range(1, len(received) + 1))
+    assert {event.data["id"] for event in received} == {"t1"}
+    assert SECRET not in json.dumps([event.data for event in received])
+    assert target_rows(session)["t1"]["beacons"] == ["counts"] and target_rows(session)["t2"]["beacons"] == []
     assert "beacons: counts" in project.run("session", "list").out
-    [pid] = {event.data["pid"] for event in found}
+    [pid] = {event.data["pid"] for event in received}
 
     assert project.run("session", "stop").code == 0
     wait_until(lambda: not is_alive(pid))
-    wait_until(lambda: not evaluates(kept))
+    wait_until(lambda: not evaluates_beacons(session))
     assert {event.tag.split("/")[2] for event in events(project)} == {"t1"}
 
 
-def test_commands_use_the_connection_at_the_same_time(kept):
+def test_commands_use_the_connection_at_the_same_time(session):
     """Both use the same connection, and neither disturbs the other."""
-    project = kept.project
+    project = session.project
     set_host(project, "t1", minion_opts=BEACONS)
-    words = ("--session", "5m", "run", "--out", "json", "t1", "cmd.run", "echo $SSH_CLIENT")
-    ports = {project.run(*words).data["t1"].split()[1] for _ in range(2)}
+    arguments = ("--session", "5m", "run", "--out", "json", "t1", "cmd.run", "echo $SSH_CLIENT")
+    ports = {project.run(*arguments).data["t1"].split()[1] for _ in range(2)}
     wait_for_events(project, "t1")
-    ports |= {project.run(*words).data["t1"].split()[1] for _ in range(3)}
+    ports |= {project.run(*arguments).data["t1"].split()[1] for _ in range(3)}
     number = len(events(project, "t1/"))
-    found = wait_for_events(project, "t1", number + 2)
-    assert ports == {event.data["port"] for event in found}
-    assert len({event.data["pid"] for event in found}) == 1
+    received = wait_for_events(project, "t1", number + 2)
+    assert ports == {event.data["port"] for event in received}
+    assert len({event.data["pid"] for event in received}) == 1
 
 
-def test_pillar_of_a_run_adds_and_removes_beacons(kept):
-    project = kept.project
+def test_pillar_of_a_run_adds_and_removes_beacons(session):
+    project = session.project
     project.write("pillar/top.sls", "base:\n  t1: [own]\n")
     project.write("pillar/own.sls", "x: 1\n")
     apply = ("--session", "5m", "apply", "t*", "conf")
     assert project.run(*apply).code == 0
-    assert not evaluates(kept) and events(project) == []
+    assert not evaluates_beacons(session) and events(project) == []
     project.write("pillar/own.sls", json.dumps(BEACONS))
     assert project.run(*apply).code == 0
     pid = wait_for_events(project, "t1")[0].data["pid"]
     project.write("pillar/own.sls", "x: 1\n")
     assert project.run(*apply).code == 0
     wait_until(lambda: not is_alive(pid), 60)
-    assert rows(kept)["t1"]["id"] == "t1"
+    assert target_rows(session)["t1"]["id"] == "t1"
 
 
-def test_a_session_that_starts_asks_for_pillar_that_is_not_cached(kept):
-    project = kept.project
+def test_session_start_compiles_pillar_that_is_not_cached(session):
+    project = session.project
     project.write("pillar/top.sls", "base:\n  t2: [own]\n")
     project.write("pillar/own.sls", json.dumps(BEACONS))
     assert project.run("session", "start", "t*").code == 0
@@ -141,8 +143,8 @@ def test_a_session_that_starts_asks_for_pillar_that_is_not_cached(kept):
     assert {event.tag.split("/")[2] for event in events(project)} == {"t2"}
 
 
-def test_beacons_of_one_target_end_with_its_connection(kept):
-    project = kept.project
+def test_beacons_of_one_target_end_with_its_connection(session):
+    project = session.project
     project.write(
         "pushsalt.yaml", json.dumps({"file_roots": {"base": ["salt"]}, "session": "10m", "beacons": BEACONS["beacons"]})
     )
@@ -155,29 +157,29 @@ def test_beacons_of_one_target_end_with_its_connection(kept):
     assert is_alive(pids["t2"]) and is_alive(pids["t3"])
 
 
-def test_a_connection_that_expires_ends_its_beacons(kept):
-    project = kept.project
+def test_a_connection_that_expires_ends_its_beacons(session):
+    project = session.project
     set_host(project, "t1", minion_opts=BEACONS)
     assert project.run("--session", "20", "run", "t1", "test.ping").code == 0
     pid = wait_for_events(project, "t1")[0].data["pid"]
     wait_until(lambda: not is_alive(pid), 60)
-    wait_until(lambda: not evaluates(kept), 60)
-    wait_until(lambda: not list(kept.folder.glob("*.json")), 60)
+    wait_until(lambda: not evaluates_beacons(session), 60)
+    wait_until(lambda: not list(session.folder.glob("*.json")), 60)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_broker_that_ends_ends_the_beacons(kept, number):
-    project = kept.project
+@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGTERM])
+def test_beacons_end_with_the_broker(session, signal_number):
+    project = session.project
     set_host(project, "t1", minion_opts=BEACONS)
     assert project.run("session", "start", "t1").code == 0
     pid = wait_for_events(project, "t1")[0].data["pid"]
-    os.kill(kept.pid, number)
+    os.kill(session.pid, signal_number)
     wait_until(lambda: not is_alive(pid))
-    wait_until(lambda: not evaluates(kept))
+    wait_until(lambda: not evaluates_beacons(session))
 
 
-def test_a_watch_and_a_session_do_not_evaluate_the_same_beacons_twice(kept):
-    project = kept.project
+def test_a_watch_and_a_session_do_not_evaluate_the_same_beacons_twice(session):
+    project = session.project
     set_host(project, "t1", minion_opts=BEACONS)
     assert project.run("session", "start", "t1").code == 0
     pid = wait_for_events(project, "t1")[0].data["pid"]
@@ -190,11 +192,11 @@ def test_a_watch_and_a_session_do_not_evaluate_the_same_beacons_twice(kept):
     assert project.finish(process).code == 0
 
 
-def test_no_process_without_beacons(kept):
-    project = kept.project
+def test_no_process_runs_without_beacons(session):
+    project = session.project
     assert project.run("session", "start", "t*").code == 0
     assert project.run("apply", "t*", "conf").code == 0
-    assert not list(kept.folder.glob("*.beacons"))
+    assert not list(session.folder.glob("*.beacons"))
 
 
 def test_a_server_that_allows_one_session_per_connection_serves_commands(tmp_path):
@@ -202,14 +204,14 @@ def test_a_server_that_allows_one_session_per_connection_serves_commands(tmp_pat
     with sshd.SshdBed(tmp_path / "bed") as bed:
         bed.add("t1", ["MaxSessions 1"])
         bed.wait()
-        made = Project(tmp_path, bed.inventory()["hosts"])
-        shutil.copy(bed.known_hosts, made.home / ".ssh" / "known_hosts")
-        made.write("salt/_beacons/counts.py", COUNTS)
-        with keeping(made) as kept:
-            set_host(made, "t1", minion_opts=BEACONS)
+        project = Project(tmp_path, bed.inventory()["hosts"])
+        shutil.copy(bed.known_hosts, project.home / ".ssh" / "known_hosts")
+        project.write("salt/_beacons/counts.py", COUNTS)
+        with keeping(project) as session:
+            set_host(project, "t1", minion_opts=BEACONS)
             for _ in range(3):
-                assert made.run("--session", "5m", "run", "t1", "test.ping", "--out", "json").data == {"t1": True}
-            wait_until(lambda: rows(kept)["t1"]["beacon_error"], 60)
-            assert "the server opens no session" in rows(kept)["t1"]["beacon_error"]
-            assert "beacons failed: the server opens no session" in made.run("session", "list").out
-            assert made.run("run", "t1", "cmd.run", "echo x", "--out", "json").data == {"t1": "x"}
+                assert project.run("--session", "5m", "run", "t1", "test.ping", "--out", "json").data == {"t1": True}
+            wait_until(lambda: target_rows(session)["t1"]["beacon_error"], 60)
+            assert "the server opens no session" in target_rows(session)["t1"]["beacon_error"]
+            assert "beacons failed: the server opens no session" in project.run("session", "list").out
+            assert project.run("run", "t1", "cmd.run", "echo x", "--out", "json").data == {"t1": "x"}

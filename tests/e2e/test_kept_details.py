@@ -26,9 +26,9 @@ waits:
 
 @pytest.fixture
 def project(tmp_path):
-    made = Project(tmp_path, HOSTS)
-    made.write("salt/site.sls", STATES.replace("FOLDER", str(tmp_path)))
-    return made
+    project = Project(tmp_path, HOSTS)
+    project.write("salt/site.sls", STATES.replace("FOLDER", str(tmp_path)))
+    return project
 
 
 def jobs_of(project):
@@ -36,11 +36,11 @@ def jobs_of(project):
     return Client(Settings([inventory], config, cache_dir=project.cache)).jobs
 
 
-def test_the_recorded_data_of_a_job(project):
+def test_a_job_records_its_command_options_and_origin(project):
     project.variables["SSH_CONNECTION"] = "192.0.2.7 50000 192.0.2.1 22"
     lock = project.write("pushsalt.lock", "version: 1\nremotes: {}\n")
-    words = ["run", "here,paper", "-L", "cmd.run", "pwd", "cwd=/", "--timeout", "50"]
-    assert project.run(*words).code == 3
+    arguments = ["run", "here,paper", "-L", "cmd.run", "pwd", "cwd=/", "--timeout", "50"]
+    assert project.run(*arguments).code == 3
     jobs = jobs_of(project)
     job = jobs.get("last")
     assert (job.fun, job.arg, job.kwarg) == ("cmd.run", ["pwd"], {"cwd": "/"})
@@ -48,7 +48,7 @@ def test_the_recorded_data_of_a_job(project):
     assert (job.ids, job.exit_code, job.state) == (["here", "paper"], 3, "done")
     assert job.user and job.start < job.end
     detail = job.detail
-    assert detail["words"] == words
+    assert detail["words"] == arguments
     assert detail["origin"]["folder"] == str(project.folder) and detail["origin"]["from"] == "192.0.2.7"
     assert detail["options"] == {"timeout": 50.0}
     assert detail["lock"] == hashlib.sha256(lock.read_bytes()).hexdigest()
@@ -57,14 +57,14 @@ def test_the_recorded_data_of_a_job(project):
     assert {"connect", "bootstrap", "run"} <= set(returns["here"].phases)
     assert (returns["here"].exit_code, returns["paper"].error_kind) == (0, "offline")
     shown = project.run("jobs", "show", "last").out
-    assert f"in {project.folder}, from 192.0.2.7" in shown and f"pushsalt {' '.join(words)}" in shown
+    assert f"in {project.folder}, from 192.0.2.7" in shown and f"pushsalt {' '.join(arguments)}" in shown
 
 
 def test_the_jid_is_the_same_everywhere(project, tmp_path):
-    begun = project.folder / "jid"
-    first = project.start("apply", "here", "site", "--out", "json", "--jid-file", str(begun), "-l", "debug")
+    jid_file = project.folder / "jid"
+    first = project.start("apply", "here", "site", "--out", "json", "--jid-file", str(jid_file), "-l", "debug")
     wait_until((tmp_path / "begun").exists, 60)
-    jid = begun.read_text().strip()
+    jid = jid_file.read_text().strip()
     second = project.json("apply", "here", "site")
     assert second.error("here")["kind"] == "locked" and f"job {jid}" in second.error("here")["message"]
     (tmp_path / "go").touch()
@@ -77,28 +77,28 @@ def test_the_jid_is_the_same_everywhere(project, tmp_path):
         json.loads(line) for line in project.run("events", f"salt/job/{jid}/*", "--out", "ndjson").out.splitlines()
     ]
     assert events and {event["data"]["jid"] for event in events} == {jid}
-    assert project.json("run", "here", "test.kwarg", "--jid-file", str(begun)).data["here"]["__pub_jid"] == (
-        begun.read_text().strip()
+    assert project.json("run", "here", "test.kwarg", "--jid-file", str(jid_file)).data["here"]["__pub_jid"] == (
+        jid_file.read_text().strip()
     )
 
 
-def test_each_command_that_does_something_is_a_job(project, tmp_path):
+def test_each_command_that_uses_targets_is_a_job(project, tmp_path):
     project.write("file", "x")
-    for words in (
+    for arguments in (
         ("grains", "here"),
         ("run", "here", "test.ping"),
         ("run", "here", "--raw", "true"),
         ("cp", "file", f"here:{tmp_path}/copied"),
         ("clean", "here"),
     ):
-        done = project.run(*words)
+        done = project.run(*arguments)
         assert done.code == 0, done.err
     assert project.run("target", "*").code == 0
     kinds = [jobs_of(project).get(job.jid).detail["kind"] for job in jobs_of(project).list()]
     assert kinds == ["clean", "copy", "raw", "call", "grains"], "the newest first"
 
 
-def test_jobs_in_python(project):
+def test_jobs_are_listed_and_compared_in_python(project):
     for arg in ("1", "2"):
         assert project.run("run", "here", "test.arg", arg).code == 0
     jobs = jobs_of(project)

@@ -1,4 +1,4 @@
-"""Render processes of a kept session: forked from one that waits, and as if each command had started its own."""
+"""Render processes of a kept session are forked from a waiting process, and behave like those of a single command."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self").exists(), reason="finds processes in /proc"),
 ]
 
-#: Says what its process is, and leaves something behind in it.
+#: Returns properties of the render process, and changes its state.
 PILLAR = """#!py
 import os
 import sys
 
 def run():
-    found = {
+    values = {
         "here": os.getcwd(),
         "mask": os.umask(0o77),
         "env": dict(os.environ),
@@ -34,117 +34,120 @@ def run():
         "session": os.getsid(0),
     }
     sys.left = os.environ["LEFT"] = "something"
-    return {"process": found}
+    return {"process": values}
 """
 
 
 @pytest.fixture
-def kept(project):
-    made = project({"pillar/top.sls": "base:\n  '*': [process]\n", "pillar/process.sls": PILLAR})
-    settings = json.loads((made.folder / "pushsalt.yaml").read_text())
-    made.write("pushsalt.yaml", json.dumps({**settings, "session": "5m"}))
-    with keeping(made) as found:
-        assert made.run("run", "t1", "test.ping").code == 0
-        yield found
+def session(make_project):
+    project = make_project({"pillar/top.sls": "base:\n  '*': [process]\n", "pillar/process.sls": PILLAR})
+    settings = json.loads((project.folder / "pushsalt.yaml").read_text())
+    project.write("pushsalt.yaml", json.dumps({**settings, "session": "5m"}))
+    with keeping(project) as session:
+        assert project.run("run", "t1", "test.ping").code == 0
+        yield session
 
 
-def process(kept, *arguments, **kwargs):
-    asked = ("--out", "json", *arguments, "run", "t1", "pillar.get", "process", "unmask=True")
-    done = kept.project.run(*asked, **kwargs)
+def render_process(session, *options, **kwargs):
+    arguments = ("--out", "json", *options, "run", "t1", "pillar.get", "process", "unmask=True")
+    done = session.project.run(*arguments, **kwargs)
     assert done.code == 0, (done.out, done.err)
     return done.data["t1"]
 
 
-def waiting(kept):
-    """The process that waits to be the starter of commands."""
-    found = [pid for pid in children(kept.pid) if b"children.kept" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-    return found[0] if found else None
+def waiting_process(session):
+    """The process id of the waiting process, from which render processes are forked; None without one."""
+    pids = [pid for pid in children(session.pid) if b"children.kept" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return pids[0] if pids else None
 
 
-def test_it_is_forked_from_the_process_that_waits(kept):
-    wait_until(lambda: waiting(kept))
-    found = process(kept)
-    assert found["parents"][1] == waiting(kept)
-    assert process(kept, "--session", "0")["parents"][1] != waiting(kept)
+def test_a_render_process_is_forked_from_the_waiting_process(session):
+    wait_until(lambda: waiting_process(session))
+    properties = render_process(session)
+    assert properties["parents"][1] == waiting_process(session)
+    assert render_process(session, "--session", "0")["parents"][1] != waiting_process(session)
 
 
-def test_it_is_as_without_a_session(kept):
-    wait_until(lambda: waiting(kept))
-    kept.project.variables["SOME_TOKEN"] = "secret"
-    kept.project.variables["TZ"] = "Asia/Tokyo"
-    place = kept.project.folder / "salt"
+def test_folder_umask_and_environment_are_those_of_the_command(session):
+    wait_until(lambda: waiting_process(session))
+    session.project.variables["SOME_TOKEN"] = "secret"
+    session.project.variables["TZ"] = "Asia/Tokyo"
+    folder = session.project.folder / "salt"
     mask = os.umask(0o027)
     try:
-        ours = process(kept, "-c", "../pushsalt.yaml", "-i", "../inventory.yaml", cwd=place)
-        alone = process(kept, "--session", "0", "-c", "../pushsalt.yaml", "-i", "../inventory.yaml", cwd=place)
+        with_session = render_process(session, "-c", "../pushsalt.yaml", "-i", "../inventory.yaml", cwd=folder)
+        without_session = render_process(
+            session, "--session", "0", "-c", "../pushsalt.yaml", "-i", "../inventory.yaml", cwd=folder
+        )
     finally:
         os.umask(mask)
-    assert {name: ours[name] for name in ("here", "mask", "env", "path", "left")} == {
-        name: alone[name] for name in ("here", "mask", "env", "path", "left")
+    assert {name: with_session[name] for name in ("here", "mask", "env", "path", "left")} == {
+        name: without_session[name] for name in ("here", "mask", "env", "path", "left")
     }
-    assert ours["here"] == str(place) and ours["mask"] == 0o027 and ours["env"]["TZ"] == "Asia/Tokyo"
-    assert "SOME_TOKEN" not in ours["env"]
+    assert with_session["here"] == str(folder) and with_session["mask"] == 0o027
+    assert with_session["env"]["TZ"] == "Asia/Tokyo"
+    assert "SOME_TOKEN" not in with_session["env"]
 
 
-def test_nothing_is_left_for_the_next_command(kept):
-    wait_until(lambda: waiting(kept))
+def test_a_command_does_not_see_the_state_of_an_earlier_one(session):
+    wait_until(lambda: waiting_process(session))
     for _ in range(2):
-        found = process(kept)
-        assert found["left"] is None and "LEFT" not in found["env"]
-    wait_until(lambda: not children(waiting(kept)))
+        properties = render_process(session)
+        assert properties["left"] is None and "LEFT" not in properties["env"]
+    wait_until(lambda: not children(waiting_process(session)))
 
 
-def test_when_it_was_killed_commands_start_their_own(kept):
-    wait_until(lambda: waiting(kept))
-    before = waiting(kept)
+def test_commands_start_their_own_process_when_the_waiting_one_was_killed(session):
+    wait_until(lambda: waiting_process(session))
+    before = waiting_process(session)
     os.kill(before, signal.SIGKILL)
-    wait_until(lambda: not waiting(kept))
-    assert process(kept)["parents"][1] != before
-    assert kept.project.json("run", "t1", "test.ping").data == {"t1": True}
+    wait_until(lambda: not waiting_process(session))
+    assert render_process(session)["parents"][1] != before
+    assert session.project.json("run", "t1", "test.ping").data == {"t1": True}
 
 
-def test_it_ends_with_the_broker(kept):
-    wait_until(lambda: waiting(kept))
-    pid = waiting(kept)
-    os.kill(kept.pid, signal.SIGKILL)
+def test_the_waiting_process_ends_with_the_broker(session):
+    wait_until(lambda: waiting_process(session))
+    pid = waiting_process(session)
+    os.kill(session.pid, signal.SIGKILL)
     wait_until(lambda: not Path(f"/proc/{pid}").exists())
 
 
-def test_a_killed_command_leaves_no_process(kept):
-    wait_until(lambda: waiting(kept))
-    begun = kept.project.folder / "begun"
-    kept.project.write(
-        "pillar/process.sls", f"#!py\nimport time\ndef run():\n    open({str(begun)!r}, 'w')\n    time.sleep(600)\n"
+def test_a_killed_command_leaves_no_process(session):
+    wait_until(lambda: waiting_process(session))
+    started = session.project.folder / "begun"
+    session.project.write(
+        "pillar/process.sls", f"#!py\nimport time\ndef run():\n    open({str(started)!r}, 'w')\n    time.sleep(600)\n"
     )
-    client = kept.project.start("run", "t1", "pillar.items")
-    wait_until(begun.exists)
-    assert children(waiting(kept))
+    client = session.project.start("run", "t1", "pillar.items")
+    wait_until(started.exists)
+    assert children(waiting_process(session))
     client.kill()
     client.communicate()
-    wait_until(lambda: not children(waiting(kept)))
+    wait_until(lambda: not children(waiting_process(session)))
 
 
-def test_a_changed_configuration_is_seen(kept):
-    settings = json.loads((kept.project.folder / "pushsalt.yaml").read_text())
-    kept.project.write("pillar/process.sls", "process: one\n")
-    kept.project.files({"other/top.sls": "base:\n  '*': [process]\n", "other/process.sls": "process: other\n"})
-    assert process(kept) == "one"
-    kept.project.write("pushsalt.yaml", json.dumps({**settings, "pillar_roots": {"base": ["other"]}}))
-    assert process(kept) == "other"
+def test_a_changed_configuration_is_used(session):
+    settings = json.loads((session.project.folder / "pushsalt.yaml").read_text())
+    session.project.write("pillar/process.sls", "process: one\n")
+    session.project.files({"other/top.sls": "base:\n  '*': [process]\n", "other/process.sls": "process: other\n"})
+    assert render_process(session) == "one"
+    session.project.write("pushsalt.yaml", json.dumps({**settings, "pillar_roots": {"base": ["other"]}}))
+    assert render_process(session) == "other"
 
 
-def test_changed_templates_and_their_imports_are_seen(kept):
-    kept.project.write("pillar/process.sls", "process: 1\n")
-    kept.project.write("salt/a.sls", "{% from 'map.jinja' import name %}\n{{ name }}:\n  test.nop: []\n")
+def test_changed_templates_and_their_imports_are_used(session):
+    session.project.write("pillar/process.sls", "process: 1\n")
+    session.project.write("salt/a.sls", "{% from 'map.jinja' import name %}\n{{ name }}:\n  test.nop: []\n")
     for name in ("one", "two"):
-        kept.project.write("salt/map.jinja", f"{{% set name = '{name}' %}}\n")
-        done = kept.project.json("apply", "t1", "a")
+        session.project.write("salt/map.jinja", f"{{% set name = '{name}' %}}\n")
+        done = session.project.json("apply", "t1", "a")
         assert [ret["__id__"] for ret in done.data["t1"].values()] == [name], done.err
 
 
-def test_a_changed_renderer_is_seen(kept):
-    kept.project.write("pillar/process.sls", "#!own\n")
+def test_a_changed_renderer_is_used(session):
+    session.project.write("pillar/process.sls", "#!own\n")
     for text in ("one", "two"):
         renderer = f"def render(*args, **kwargs):\n    return {{'process': {text!r}}}\n"
-        kept.project.write("salt/_renderers/own.py", renderer)
-        assert process(kept) == text
+        session.project.write("salt/_renderers/own.py", renderer)
+        assert render_process(session) == text

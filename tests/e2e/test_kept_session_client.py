@@ -1,4 +1,4 @@
-"""The client of a kept session: signals, terminals, and sockets on which something else listens."""
+"""The client of a kept session: signals, terminals, and sockets on which another program listens."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ SESSION = ("--session", "5m")
 
 
 @pytest.fixture
-def kept(project):
-    with keeping(project()) as found:
-        yield found
+def session(make_project):
+    with keeping(make_project()) as session:
+        yield session
 
 
-def begin(kept):
-    done = kept.project.run(*SESSION, "run", "--out", "json", "t1", "cmd.run", "echo $SSH_CLIENT")
+def client_port(session):
+    """The client's port of the connection to t1, which identifies it."""
+    done = session.project.run(*SESSION, "run", "--out", "json", "t1", "cmd.run", "echo $SSH_CLIENT")
     assert done.code == 0, done.err
     return done.data["t1"].split()[1]
 
@@ -49,21 +50,21 @@ def state(pid):
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="reads the state of processes in /proc")
-def test_ctrl_z_stops_the_command_and_fg_continues_it(kept):
-    begin(kept)
-    begun, go = kept.project.folder / "begun", kept.project.folder / "go"
-    line = f"touch {begun}; while test ! -e {go}; do sleep 0.05; done; echo end"
+def test_ctrl_z_stops_the_command_and_fg_continues_it(session):
+    client_port(session)
+    started, go = session.project.folder / "begun", session.project.folder / "go"
+    line = f"touch {started}; while test ! -e {go}; do sleep 0.05; done; echo end"
     process = subprocess.Popen(
-        kept.project.argv("run", "--out", "json", "t1", "cmd.run", line),
-        env=kept.project.environment,
-        cwd=kept.project.folder,
+        session.project.argv("run", "--out", "json", "t1", "cmd.run", line),
+        env=session.project.environment,
+        cwd=session.project.folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         preexec_fn=os.setpgrp,  # as a shell starts a job
     )
-    wait_until(begun.exists)
-    (command,) = commands(kept)
+    wait_until(started.exists)
+    (command,) = commands(session)
     process.send_signal(signal.SIGTSTP)
     wait_until(lambda: state(process.pid) == "T" and state(command) == "T")
     go.touch()
@@ -73,24 +74,27 @@ def test_ctrl_z_stops_the_command_and_fg_continues_it(kept):
     wait_until(lambda: state(command) != "T")
     done = Project.finish(process)
     assert (done.code, done.data) == (0, {"t1": "end"}), done.err
-    assert kept.project.json("run", "t1", "test.ping").data == {"t1": True}
+    assert session.project.json("run", "t1", "test.ping").data == {"t1": True}
 
 
-def commands(kept):
+def commands(session):
     """The processes in which the broker runs commands: its children that lead a session of their own."""
-    return [pid for pid in children(kept.pid) if os.getsid(pid) == pid and b"children.kept" not in cmdline(pid)]
+    return [pid for pid in children(session.pid) if os.getsid(pid) == pid and b"children.kept" not in cmdline(pid)]
 
 
 def cmdline(pid):
     return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
-def on_screen(project, words, until, size=(40, 100)):
-    """Run a command whose streams are a terminal, until the text appears and then to its end; all that was shown."""
+def run_on_terminal(project, arguments, on_output, size=(40, 100)):
+    """Run a command on a terminal to its end. Returns the exit code and the output.
+
+    ``on_output`` is called with the output so far, again and again.
+    """
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", *size, 0, 0))
     process = subprocess.Popen(
-        project.argv(*words),
+        project.argv(*arguments),
         env={**project.environment, "TERM": "xterm-256color"},
         cwd=project.folder,
         stdin=slave,
@@ -100,66 +104,72 @@ def on_screen(project, words, until, size=(40, 100)):
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )
     os.close(slave)
-    shown, end = b"", time.monotonic() + 60
+    output, deadline = b"", time.monotonic() + 60
     with contextlib.suppress(OSError):  # the terminal's last user has gone
-        while time.monotonic() < end:
+        while time.monotonic() < deadline:
             if select.select([master], [], [], 0.2)[0]:
-                shown += os.read(master, 65536)
-            until(shown)
+                output += os.read(master, 65536)
+            on_output(output)
     os.close(master)
-    return process.wait(30), shown.decode()
+    return process.wait(30), output.decode()
 
 
-def test_the_live_view_is_the_same(kept):
-    begin(kept)
-    go = kept.project.folder / "go"
-    kept.project.write("salt/slow.sls", f"slow:\n  cmd.run:\n    - name: while test ! -e {go}; do sleep 0.05; done\n")
+def test_the_live_view_is_that_without_a_session(session):
+    client_port(session)
+    go = session.project.folder / "go"
+    session.project.write(
+        "salt/slow.sls", f"slow:\n  cmd.run:\n    - name: while test ! -e {go}; do sleep 0.05; done\n"
+    )
 
-    def until(shown):
-        if b"cmd.run while" in shown:
+    def on_output(output):
+        if b"cmd.run while" in output:
             go.touch()
 
-    seen = []
-    for words in (("--session", "0"), ()):
+    views = []
+    for options in (("--session", "0"), ()):
         go.unlink(missing_ok=True)
-        code, shown = on_screen(kept.project, (*words, "apply", "t1", "slow"), until)
-        assert code == 0, shown
-        assert go.exists(), shown  # the view has shown the state while it ran
-        seen.append(sorted({each for each in ("\x1b[?25l", "\x1b[?25h", "t1", "Succeeded") if each in shown}))
-    assert seen[0] == seen[1]
-    assert "\x1b[?25h" in seen[0]  # the cursor is shown again
+        code, output = run_on_terminal(session.project, (*options, "apply", "t1", "slow"), on_output)
+        assert code == 0, output
+        assert go.exists(), output  # the view has shown the state while it ran
+        views.append(sorted({text for text in ("\x1b[?25l", "\x1b[?25h", "t1", "Succeeded") if text in output}))
+    assert views[0] == views[1]
+    assert "\x1b[?25h" in views[0]  # the cursor is shown again
 
 
-def test_ctrl_c_on_the_terminal(kept):
+def test_ctrl_c_on_the_terminal_interrupts_the_command(session):
     """The terminal signals its foreground group, in which the command itself is not."""
-    begin(kept)
-    begun = kept.project.folder / "begun"
-    typed = []
+    client_port(session)
+    started = session.project.folder / "begun"
+    signals = []
 
-    def until(shown):
-        if begun.exists() and not typed:
-            typed.append(os.kill(session_leader(kept), signal.SIGINT))
+    def on_output(output):
+        if started.exists() and not signals:
+            signals.append(os.kill(client_pid(session), signal.SIGINT))
 
-    code, shown = on_screen(kept.project, ("run", "t1", "cmd.run", f"touch {begun}; sleep 600"), until)
-    assert code == 130, shown
+    code, output = run_on_terminal(session.project, ("run", "t1", "cmd.run", f"touch {started}; sleep 600"), on_output)
+    assert code == 130, output
 
 
-def session_leader(kept):
+def client_pid(session):
+    """The process id of the client that runs ``cmd.run touch``."""
     (client,) = [pid for pid in running("cmd.run touch") if cmdline(pid).startswith(sys.executable.encode())]
     return client
 
 
-# --- what else may listen
+# --- other programs on the socket
 
 
 @contextlib.contextmanager
 def listening(path, answer):
-    """Something that listens there in place of what did; ``answer``: what it sends to each, None for silence."""
+    """A server on this path in place of the broker; yields the connections that it has accepted.
+
+    ``answer``: the bytes that it sends to each client before it closes the connection; None: it does neither.
+    """
     Path(path).unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
     listener.listen(50)
-    held = []
+    accepted = []
 
     def serve():
         while True:
@@ -167,7 +177,7 @@ def listening(path, answer):
                 sock, _ = listener.accept()
             except OSError:
                 return
-            held.append(sock)
+            accepted.append(sock)
             with contextlib.suppress(OSError):
                 if answer is not None:
                     sock.sendall(answer)
@@ -176,47 +186,47 @@ def listening(path, answer):
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
     try:
-        yield held
+        yield accepted
     finally:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
         thread.join(5)
-        for sock in held:
+        for sock in accepted:
             sock.close()
 
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", None])
 @pytest.mark.parametrize("kind", ["run", "keep"])
-def test_programs_that_are_not_brokers_are_ignored(kept, kind, answer):
-    begin(kept)
-    (path,) = kept.folder.glob(f"*.{kind}")
-    with listening(path, answer) as held:
-        done = kept.project.json("run", "t*", "test.ping")
+def test_programs_that_are_not_brokers_are_ignored(session, kind, answer):
+    client_port(session)
+    (path,) = session.folder.glob(f"*.{kind}")
+    with listening(path, answer) as accepted:
+        done = session.project.json("run", "t*", "test.ping")
         assert (done.code, done.data) == (0, {"t1": True, "t2": True, "t3": True}), (done.out, done.err)
-        assert held
+        assert accepted
 
 
-def test_a_stopped_broker_is_left_out_and_runs_nothing_later(kept):
-    begin(kept)
-    count = kept.project.folder / "count"
-    broker = kept.pid
+def test_a_stopped_broker_is_not_used_and_runs_no_command_later(session):
+    client_port(session)
+    count = session.project.folder / "count"
+    broker = session.pid
     os.kill(broker, signal.SIGSTOP)
     try:
-        done = kept.project.json("run", "t1", "cmd.run", f"echo once >> {count}")
+        done = session.project.json("run", "t1", "cmd.run", f"echo once >> {count}")
         assert (done.code, done.data) == (0, {"t1": ""}), (done.out, done.err)
     finally:
         os.kill(broker, signal.SIGCONT)
-    assert kept.project.json("run", "t1", "test.ping").data == {"t1": True}
-    wait_until(lambda: not commands(kept))
+    assert session.project.json("run", "t1", "test.ping").data == {"t1": True}
+    wait_until(lambda: not commands(session))
     assert count.read_text() == "once\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be another user")
 @pytest.mark.parametrize("kind", ["run", "keep"])
-def test_another_users_process_is_not_asked(kept, kind):
-    """It says that it has begun, and would have got the environment."""
-    begin(kept)
-    (path,) = kept.folder.glob(f"*.{kind}")
+def test_a_process_of_another_user_is_not_used(session, kind):
+    """The process would receive the client's environment otherwise."""
+    client_port(session)
+    (path,) = session.folder.glob(f"*.{kind}")
     path.unlink()
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
@@ -226,7 +236,7 @@ def test_another_users_process_is_not_asked(kept, kind):
     finally:
         os.seteuid(0)
     with listener:
-        done = kept.project.json("run", "t1", "test.ping")
+        done = session.project.json("run", "t1", "test.ping")
         assert (done.code, done.data) == (0, {"t1": True}), (done.out, done.err)
         listener.settimeout(5)
         sock, _ = listener.accept()
@@ -235,21 +245,21 @@ def test_another_users_process_is_not_asked(kept, kind):
             assert sock.recv(100) == b""
 
 
-def test_a_file_in_place_of_the_socket(kept):
-    begin(kept)
-    (path,) = kept.folder.glob("*.run")
+def test_a_file_in_place_of_the_socket_is_ignored(session):
+    client_port(session)
+    (path,) = session.folder.glob("*.run")
     path.unlink()
     path.write_text("no socket")
-    assert kept.project.json("run", "t1", "test.ping").data == {"t1": True}
+    assert session.project.json("run", "t1", "test.ping").data == {"t1": True}
 
 
-# --- time and machines
+# --- restarted targets
 
 
-def test_a_target_that_was_restarted_is_a_new_session(kept, bed):
+def test_a_restarted_target_gets_a_new_connection(session, bed):
     """All of its processes are gone, the runtime too, and its server is a new one."""
     home = bed.targets["t1"].home
-    first, server = begin(kept), bed.targets["t1"]
+    first, server = client_port(session), bed.targets["t1"]
     runtimes = running(f"HOME={home} ", "environ")
     assert runtimes
     for pid in (*runtimes, *children(server.process.pid), server.process.pid):
@@ -258,8 +268,8 @@ def test_a_target_that_was_restarted_is_a_new_session(kept, bed):
     server.process.wait()
     server.process = bed._serve("t1", server.port, server.home, server.config)
     bed.wait()
-    done = kept.project.run("run", "--out", "json", "t1", "cmd.run", "echo $SSH_CLIENT")
+    done = session.project.run("run", "--out", "json", "t1", "cmd.run", "echo $SSH_CLIENT")
     assert done.code == 0 and done.err == "", (done.out, done.err)
     assert done.data["t1"].split()[1] != first
-    assert begin(kept) == done.data["t1"].split()[1]
+    assert client_port(session) == done.data["t1"].split()[1]
     assert not set(runtimes) & set(running(f"HOME={home} ", "environ"))

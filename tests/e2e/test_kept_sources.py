@@ -1,4 +1,4 @@
-"""Copies of sources on the target: which are kept, and names that resemble more than a path."""
+"""Copies of sources on the target: which are cached, names with special characters, and signatures."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
-def managed(project: Project, name: Path, source: str, *arguments: str) -> dict[str, object]:
+def run_managed(project: Project, name: Path, source: str, *arguments: str) -> dict[str, object]:
     done = project.json("run", "it", "state.single", "file.managed", str(name), f"source={source}", *arguments)
     (state,) = values(done.data["it"])
     return state
 
 
-def test_a_source_is_kept_until_it_shall_not_be(project: Project, tmp_path: Path) -> None:
-    def kept() -> str:
+def test_a_source_is_cached_unless_keep_source_is_false(project: Project, tmp_path: Path) -> None:
+    def cached_path() -> str:
         return str(project.json("run", "it", "cp.is_cached", "salt://a/page").data["it"])
 
-    assert not kept()
-    assert managed(project, tmp_path / "one", "salt://a/page")["result"] is True
-    assert Path(kept()).read_text() == "a page\n"
+    assert not cached_path()
+    assert run_managed(project, tmp_path / "one", "salt://a/page")["result"] is True
+    assert Path(cached_path()).read_text() == "a page\n"
     project.write("salt/a/page", "another\n")
-    assert not kept()
-    assert managed(project, tmp_path / "two", "salt://a/page", "keep_source=false")["result"] is True
-    assert (tmp_path / "two").read_text() == "another\n" and not kept()
+    assert not cached_path()
+    assert run_managed(project, tmp_path / "two", "salt://a/page", "keep_source=false")["result"] is True
+    assert (tmp_path / "two").read_text() == "another\n" and not cached_path()
 
 
 @pytest.mark.parametrize("name", ["?f!le? n@=3&-blah-.file type", "what?saltenv", "a&b=c"])
-def test_a_name_is_only_a_name(project: Project, tmp_path: Path, name: str) -> None:
+def test_special_characters_of_a_name_are_literal(project: Project, tmp_path: Path, name: str) -> None:
     project.write(f"salt/odd/{name}", "odd\n")
     project.write(f"salt/{name}", "odd\n")
-    assert managed(project, tmp_path / "made", f"salt://|{name}")["result"] is True
+    assert run_managed(project, tmp_path / "made", f"salt://|{name}")["result"] is True
     assert (tmp_path / "made").read_text() == "odd\n"
     done = project.json("run", "it", "state.single", "file.recurse", str(tmp_path / "tree"), "source=salt://odd")
     assert done.code == 0 and (tmp_path / "tree" / name).read_text() == "odd\n"
@@ -53,53 +53,57 @@ def test_a_name_is_only_a_name(project: Project, tmp_path: Path, name: str) -> N
 @pytest.mark.parametrize("prefix", ["", "file://"])
 def test_a_template_is_not_rendered_over_itself(project: Project, tmp_path: Path, prefix: str) -> None:
     name = project.write("source", "{{ 1 + 1 }}\n")
-    state = managed(project, name, f"{prefix}{name}", "template=jinja")
+    state = run_managed(project, name, f"{prefix}{name}", "template=jinja")
     assert state["result"] is False and "cannot be the same as destination" in str(state["comment"])
     assert name.read_text() == "{{ 1 + 1 }}\n"
 
 
 @pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not there")
-@pytest.mark.parametrize("what", ["signature", "source_hash_sig"])
-@pytest.mark.parametrize("honest", [True, False])
-def test_signed_sources(project: Project, tmp_path: Path, what: str, honest: bool) -> None:
+@pytest.mark.parametrize("argument", ["signature", "source_hash_sig"])
+@pytest.mark.parametrize("valid", [True, False])
+def test_signatures_of_sources_are_verified(project: Project, tmp_path: Path, argument: str, valid: bool) -> None:
     tree = project.folder / "salt"
     digest = hashlib.sha256((tree / "a/page").read_bytes()).hexdigest()
     project.write("salt/a/page.sha256", f"{digest}  page\n")
-    signed = tree / ("a/page" if what == "signature" else "a/page.sha256")
+    signed = tree / ("a/page" if argument == "signature" else "a/page.sha256")
     commands = [
         ["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", "key"],
         ["pkey", "-in", "key", "-pubout", "-out", "pub"],
         ["dgst", "-sha256", "-sign", "key", "-out", f"{signed}.sig", str(signed)],
     ]
-    for words in commands:
-        subprocess.run(["openssl", *words], cwd=tmp_path, check=True, capture_output=True)
-    if not honest:
+    for command in commands:
+        subprocess.run(["openssl", *command], cwd=tmp_path, check=True, capture_output=True)
+    if not valid:
         signed.write_bytes(signed.read_bytes() + b" ")
-    words = [f"{what}=salt://a/{signed.name}.sig", f"signed_by_any={tmp_path / 'pub'}", "sig_backend=asymmetric"]
-    if what == "source_hash_sig":
-        words += ["source_hash=salt://a/page.sha256"]
+    arguments = [
+        f"{argument}=salt://a/{signed.name}.sig",
+        f"signed_by_any={tmp_path / 'pub'}",
+        "sig_backend=asymmetric",
+    ]
+    if argument == "source_hash_sig":
+        arguments += ["source_hash=salt://a/page.sha256"]
         source = str(project.write("copy/page", "a page\n"))
     else:
         source = "salt://a/page"
-    state = managed(project, tmp_path / "made", source, *words)
-    assert state["result"] is honest and (tmp_path / "made").exists() is honest
-    if not honest:
+    state = run_managed(project, tmp_path / "made", source, *arguments)
+    assert state["result"] is valid and (tmp_path / "made").exists() is valid
+    if not valid:
         assert "signature could not be verified" in str(state["comment"])
 
 
 @pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not there")
-@pytest.mark.parametrize("honest", [True, False])
-def test_signed_archives(project: Project, tmp_path: Path, honest: bool) -> None:
-    packed = project.folder / "salt/a/x.tar.gz"
+@pytest.mark.parametrize("valid", [True, False])
+def test_signatures_of_archives_are_verified(project: Project, tmp_path: Path, valid: bool) -> None:
+    archive = project.folder / "salt/a/x.tar.gz"
     commands = [
-        ["tar", "-C", str(project.folder / "salt/a"), "-czf", str(packed), "page"],
+        ["tar", "-C", str(project.folder / "salt/a"), "-czf", str(archive), "page"],
         ["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", "key"],
         ["openssl", "pkey", "-in", "key", "-pubout", "-out", "pub"],
-        ["openssl", "dgst", "-sha256", "-sign", "key", "-out", f"{packed}.sig", str(packed)],
+        ["openssl", "dgst", "-sha256", "-sign", "key", "-out", f"{archive}.sig", str(archive)],
     ]
-    for words in commands if honest else [*commands, [*commands[0][:-1], "--mtime=@0", "page"]]:
-        subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
-    words = ["signature=salt://a/x.tar.gz.sig", f"signed_by_any={tmp_path / 'pub'}", "sig_backend=asymmetric"]
+    for command in commands if valid else [*commands, [*commands[0][:-1], "--mtime=@0", "page"]]:
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    arguments = ["signature=salt://a/x.tar.gz.sig", f"signed_by_any={tmp_path / 'pub'}", "sig_backend=asymmetric"]
     target = tmp_path / "out"
     done = project.json(
         "run",
@@ -109,9 +113,9 @@ def test_signed_archives(project: Project, tmp_path: Path, honest: bool) -> None
         str(target),
         "source=salt://a/x.tar.gz",
         "enforce_toplevel=false",
-        *words,
+        *arguments,
     )
     (state,) = values(done.data["it"])
-    assert state["result"] is honest and (target / "page").exists() is honest, state["comment"]
-    if not honest:
+    assert state["result"] is valid and (target / "page").exists() is valid, state["comment"]
+    if not valid:
         assert "Failed verifying the source file's signature" in str(state["comment"])

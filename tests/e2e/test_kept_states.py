@@ -1,4 +1,4 @@
-"""Runs of states in a kept session: the runtime that waits serves them, and they still outlive their connection."""
+"""Runs of states in a kept session: the waiting runtime executes them, and they continue when a connection is lost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ import pytest
 from tests.beds.keeping import keeping
 from tests.beds.processes import wait_until
 from tests.beds.project import Project, values
-from tests.e2e.test_lost_connections import at_work, counted, cut, left, nothing_stays, site
+from tests.e2e.test_lost_connections import (
+    counted_states,
+    create_project,
+    cut_connections,
+    job_files,
+    login_processes,
+    wait_until_clean,
+)
 
 pytestmark = [
     pytest.mark.slow,
@@ -22,7 +29,7 @@ pytestmark = [
 ]
 
 SHORT = "a:\n  test.nop: []\nb:\n  cmd.run:\n    - name: 'true'\n"
-#: Counts, and waits in its second state; nothing needs the controller.
+#: Each state counts its runs; the second one waits. No state needs the controller.
 LONG = """
 one:
   cmd.run:
@@ -36,16 +43,16 @@ three:
 """
 
 
-class Site:
+class SessionRuns:
     """A project with a kept session, and ``t1``."""
 
-    def __init__(self, project, kept, home):
-        self.project, self.kept, self.home = project, kept, home
+    def __init__(self, project, session, home):
+        self.project, self.session, self.home = project, session, home
 
-    def waiting(self):
-        """The one process of ours on the target: the runtime that waits."""
-        wait_until(lambda: len(at_work(self.home)) == 1)
-        (pid,) = at_work(self.home)
+    def waiting_runtime(self):
+        """The process id of the waiting runtime, the only process of pushsalt on the target."""
+        wait_until(lambda: len(login_processes(self.home)) == 1)
+        (pid,) = login_processes(self.home)
         return pid
 
     def apply(self, sls="short"):
@@ -53,48 +60,48 @@ class Site:
         assert done.code == 0, (done.out, done.err)
         return values(done.data["t1"])
 
-    def begun(self, *arguments, sls="long"):
-        """An apply that is in its second state."""
+    def started_apply(self, *arguments, sls="long"):
+        """The process of an apply that is in its second state."""
         process = self.project.start("apply", "--out", "json", *arguments, "t1", sls)
-        wait_until(lambda: "two" in counted(self.home))
+        wait_until(lambda: "two" in counted_states(self.home))
         return process
 
     def go(self):
         (self.home / "go").touch()
 
-    def last(self):
+    def last_job(self):
         return json.loads(self.project.run("jobs", "list", "--out", "json", "--limit", "1").out)[0]
 
 
 @pytest.fixture
-def kept(project, bed):
+def runs(make_project, bed):
     home = bed.targets["t1"].home
-    made = site(project, home)
-    made.files({"salt/short.sls": SHORT, "salt/long.sls": LONG.format(home=home)})
-    settings = json.loads((made.folder / "pushsalt.yaml").read_text())
-    made.write("pushsalt.yaml", json.dumps({**settings, "session": "5m"}))
-    with keeping(made) as found:
-        yield Site(made, found, home)
+    project = create_project(make_project, home)
+    project.files({"salt/short.sls": SHORT, "salt/long.sls": LONG.format(home=home)})
+    settings = json.loads((project.folder / "pushsalt.yaml").read_text())
+    project.write("pushsalt.yaml", json.dumps({**settings, "session": "5m"}))
+    with keeping(project) as session:
+        yield SessionRuns(project, session, home)
     (home / "go").touch()
-    wait_until(lambda: not at_work(home))
+    wait_until(lambda: not login_processes(home))
 
 
-def test_runs_of_states_and_calls_use_one_runtime(kept):
-    kept.apply()
-    first = kept.waiting()
-    assert kept.project.json("run", "t1", "test.ping").data == {"t1": True}
-    assert kept.waiting() == first
+def test_runs_of_states_and_calls_use_one_runtime(runs):
+    runs.apply()
+    runtime = runs.waiting_runtime()
+    assert runs.project.json("run", "t1", "test.ping").data == {"t1": True}
+    assert runs.waiting_runtime() == runtime
     for _ in range(2):
-        assert [ret["result"] for ret in kept.apply()] == [True, True]
-        assert kept.waiting() == first
-    wait_until(lambda: not left(kept.home))
+        assert [ret["result"] for ret in runs.apply()] == [True, True]
+        assert runs.waiting_runtime() == runtime
+    wait_until(lambda: not job_files(runs.home))
 
 
-def test_a_second_apply_needs_two_round_trips(kept):
+def test_a_second_apply_needs_two_round_trips(runs):
     """Grains and states; no command waits for the end of its session."""
-    kept.apply()
-    kept.apply()
-    done = kept.project.run("jobs", "show", kept.last()["jid"], "-v")
+    runs.apply()
+    runs.apply()
+    done = runs.project.run("jobs", "show", runs.last_job()["jid"], "-v")
     assert "2 per target" in done.out, done.out
 
 
@@ -113,173 +120,173 @@ def wait():
 """
 
 
-@pytest.mark.parametrize("ends", [True, False])
-def test_the_broker_waits_for_the_end_of_a_session(kept, ends):
+@pytest.mark.parametrize("in_time", [True, False])
+def test_the_broker_waits_for_the_end_of_a_session(runs, in_time):
     """The next command on the connection has the same runtime, or another one if the end does not come in time."""
-    kept.project.write("salt/_modules/last.py", AT_THE_END.format(path=str(kept.home / "go")))
-    kept.project.write("salt/last.sls", "last.wait:\n  module.run:\n    - last.wait: []\n")
-    kept.apply()
-    runtime = kept.waiting()
-    assert kept.apply("last")[0]["result"] is True
-    assert len(at_work(kept.home)) > 1, "the session has not ended"
-    if ends:
-        kept.go()
-    kept.apply()
-    kept.go()
-    assert (kept.waiting() == runtime) is ends
+    runs.project.write("salt/_modules/last.py", AT_THE_END.format(path=str(runs.home / "go")))
+    runs.project.write("salt/last.sls", "last.wait:\n  module.run:\n    - last.wait: []\n")
+    runs.apply()
+    runtime = runs.waiting_runtime()
+    assert runs.apply("last")[0]["result"] is True
+    assert len(login_processes(runs.home)) > 1, "the session has not ended"
+    if in_time:
+        runs.go()
+    runs.apply()
+    runs.go()
+    assert (runs.waiting_runtime() == runtime) is in_time
 
 
-def test_what_one_run_has_seen_the_next_one_has_not(kept):
+def test_a_run_gets_no_module_pillar_or_context_of_an_earlier_run(runs):
     module = "import sys\n\n\ndef say():\n    seen = [{0!r}, 'own' in __context__, hasattr(sys, 'own')]\n"
     module += "    __context__['own'] = sys.own = True\n    return seen\n"
-    kept.project.write("salt/own.sls", "own.say:\n  module.run:\n    - own.say: []\n")
-    kept.project.write("salt/pillar.sls", "{{ pillar['word'] }}:\n  test.nop: []\n")
+    runs.project.write("salt/own.sls", "own.say:\n  module.run:\n    - own.say: []\n")
+    runs.project.write("salt/pillar.sls", "{{ pillar['word'] }}:\n  test.nop: []\n")
     runtimes = set()
     for word in ("first", "second"):
-        kept.project.write("salt/_modules/own.py", module.format(word))
-        kept.project.write("pillar/words.sls", f"word: {word}\n")
-        (ret,) = kept.apply("own")
+        runs.project.write("salt/_modules/own.py", module.format(word))
+        runs.project.write("pillar/words.sls", f"word: {word}\n")
+        (ret,) = runs.apply("own")
         assert ret["changes"] == {"own.say": [word, False, False]}
-        assert kept.apply("pillar")[0]["__id__"] == word
-        runtimes.add(kept.waiting())
+        assert runs.apply("pillar")[0]["__id__"] == word
+        runtimes.add(runs.waiting_runtime())
     assert len(runtimes) == 1
 
 
-def test_grains_are_collected_for_each_run(kept):
-    kept.project.write("salt/_grains/count.py", f"def count():\n    return {{'how': open('{kept.home}/how').read()}}\n")
-    kept.project.write("salt/grains.sls", "{{ grains['how'] }}:\n  test.nop: []\n")
+def test_grains_are_collected_for_each_run(runs):
+    runs.project.write("salt/_grains/count.py", f"def count():\n    return {{'how': open('{runs.home}/how').read()}}\n")
+    runs.project.write("salt/grains.sls", "{{ grains['how'] }}:\n  test.nop: []\n")
     for text in ("one", "two"):
-        (kept.home / "how").write_text(text)
-        assert kept.apply("grains")[0]["__id__"] == text
+        (runs.home / "how").write_text(text)
+        assert runs.apply("grains")[0]["__id__"] == text
 
 
-def test_a_run_survives_its_connection(kept, bed):
-    kept.apply()
-    process = kept.begun(sls="site")
-    cut(bed)
-    kept.go()
+def test_a_run_survives_its_connection(runs, bed):
+    runs.apply()
+    process = runs.started_apply(sls="site")
+    cut_connections(bed)
+    runs.go()
     done = Project.finish(process)
     assert done.code == 0, (done.out, done.err)
     assert [ret["__id__"] for ret in values(done.data["t1"])] == ["one", "two", "three", "four"]
-    assert counted(kept.home) == ["one", "two", "four"]
+    assert counted_states(runs.home) == ["one", "two", "four"]
     assert "the connection was lost during the run and restored" in done.err
-    kept.apply()
-    assert kept.project.run("session", "stop").code == 0
-    nothing_stays(kept.home)
+    runs.apply()
+    assert runs.project.run("session", "stop").code == 0
+    wait_until_clean(runs.home)
 
 
-def test_a_run_continues_when_the_waiting_runtime_is_killed(kept):
-    kept.apply()
-    runtime = kept.waiting()
-    process = kept.begun()
+def test_a_run_continues_when_the_waiting_runtime_is_killed(runs):
+    runs.apply()
+    runtime = runs.waiting_runtime()
+    process = runs.started_apply()
     os.kill(runtime, signal.SIGKILL)
-    kept.go()
+    runs.go()
     done = Project.finish(process)
     assert done.code == 0, (done.out, done.err)
-    assert counted(kept.home) == ["one", "two", "three"]
-    kept.apply()
-    assert kept.waiting() != runtime
+    assert counted_states(runs.home) == ["one", "two", "three"]
+    runs.apply()
+    assert runs.waiting_runtime() != runtime
 
 
-def test_a_killed_supervisor_is_said_and_another_runtime_starts(kept):
-    kept.apply()
-    runtime = kept.waiting()
-    process = kept.begun()
-    (supervisor,) = [pid for pid in at_work(kept.home) if _parent(pid) == runtime]
+def test_a_killed_supervisor_is_reported_and_another_runtime_starts(runs):
+    runs.apply()
+    runtime = runs.waiting_runtime()
+    process = runs.started_apply()
+    (supervisor,) = [pid for pid in login_processes(runs.home) if _parent(pid) == runtime]
     os.kill(supervisor, signal.SIGKILL)
     done = Project.finish(process)
     assert done.code == 3 and done.error("t1")["kind"] == "connection_lost", done.out
-    kept.go()
-    kept.apply()
-    assert kept.waiting() != runtime
-    assert counted(kept.home) == ["one", "two"]
+    runs.go()
+    runs.apply()
+    assert runs.waiting_runtime() != runtime
+    assert counted_states(runs.home) == ["one", "two"]
 
 
-def test_a_killed_broker_leaves_the_run_to_be_collected(kept):
-    kept.apply()
-    process = kept.begun()
-    os.kill(kept.kept.pid, signal.SIGKILL)
+def test_a_run_can_be_resumed_after_its_broker_was_killed(runs):
+    runs.apply()
+    process = runs.started_apply()
+    os.kill(runs.session.pid, signal.SIGKILL)
     assert Project.finish(process).code == 3
-    kept.go()
-    resumed = kept.project.json("jobs", "resume", kept.last()["jid"])
+    runs.go()
+    resumed = runs.project.json("jobs", "resume", runs.last_job()["jid"])
     assert resumed.code == 0, (resumed.out, resumed.err)
     assert [ret["__id__"] for ret in values(resumed.data["t1"])] == ["one", "two", "three"]
-    assert counted(kept.home) == ["one", "two", "three"]
-    kept.project.run("session", "stop")
-    nothing_stays(kept.home)
+    assert counted_states(runs.home) == ["one", "two", "three"]
+    runs.project.run("session", "stop")
+    wait_until_clean(runs.home)
 
 
-def test_a_detached_run_in_a_kept_session(kept):
-    kept.apply()
-    done = kept.project.run("apply", "--detach", "t1", "long")
+def test_a_detached_run_continues_in_a_kept_session(runs):
+    runs.apply()
+    done = runs.project.run("apply", "--detach", "t1", "long")
     assert done.code == 0, done.err
-    wait_until(lambda: "two" in counted(kept.home))
-    kept.go()
-    waited = kept.project.json("jobs", "wait", done.out.strip())
+    wait_until(lambda: "two" in counted_states(runs.home))
+    runs.go()
+    waited = runs.project.json("jobs", "wait", done.out.strip())
     assert waited.code == 0, (waited.out, waited.err)
-    assert counted(kept.home) == ["one", "two", "three"]
-    kept.project.run("session", "stop")
-    nothing_stays(kept.home)
+    assert counted_states(runs.home) == ["one", "two", "three"]
+    runs.project.run("session", "stop")
+    wait_until_clean(runs.home)
 
 
-def test_a_second_run_waits_for_the_lock(kept):
-    kept.apply()
-    process = kept.begun()
-    refused = kept.project.json("apply", "--wait-lock", "0", "t1", "short")
+def test_a_second_run_waits_for_the_lock(runs):
+    runs.apply()
+    process = runs.started_apply()
+    refused = runs.project.json("apply", "--wait-lock", "0", "t1", "short")
     assert refused.code == 3 and refused.error("t1")["kind"] == "locked"
-    other = kept.project.start("apply", "--out", "json", "--wait-lock", "60", "t1", "short")
+    other = runs.project.start("apply", "--out", "json", "--wait-lock", "60", "t1", "short")
     with pytest.raises(subprocess.TimeoutExpired):
         other.wait(1)
-    kept.go()
+    runs.go()
     assert Project.finish(process).code == 0
     assert Project.finish(other).code == 0
-    kept.apply()
+    runs.apply()
 
 
-def test_the_time_of_a_job_ends_its_run(kept):
-    kept.apply()
-    done = kept.project.json("apply", "--timeout", "3", "t1", "long")
+def test_a_run_ends_at_the_timeout_of_its_job(runs):
+    runs.apply()
+    done = runs.project.json("apply", "--timeout", "3", "t1", "long")
     assert done.code == 3 and done.error("t1")["kind"] == "timeout"
-    kept.go()
-    kept.apply()
-    wait_until(lambda: not left(kept.home))
+    runs.go()
+    runs.apply()
+    wait_until(lambda: not job_files(runs.home))
 
 
-def test_nothing_is_left_when_the_session_ends(kept):
-    kept.apply()
-    kept.waiting()
-    assert kept.project.run("session", "stop").code == 0
-    nothing_stays(kept.home)
-    wait_until(lambda: not list(kept.kept.folder.glob("*.json")))
+def test_no_process_or_file_remains_when_the_session_ends(runs):
+    runs.apply()
+    runs.waiting_runtime()
+    assert runs.project.run("session", "stop").code == 0
+    wait_until_clean(runs.home)
+    wait_until(lambda: not list(runs.session.folder.glob("*.json")))
 
 
-def test_two_signals_stop_a_run_through_the_client(kept):
+def test_two_signals_stop_a_run_through_the_client(runs):
     """The first lets the state end, the second stops it."""
-    kept.apply()
-    process = kept.begun()
+    runs.apply()
+    process = runs.started_apply()
     process.send_signal(signal.SIGINT)
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(0.5)
     process.send_signal(signal.SIGINT)
     done = Project.finish(process)
     assert done.code == 130 and done.error("t1")["kind"] == "interrupted"
-    assert counted(kept.home) == ["one", "two"]
-    wait_until(lambda: not left(kept.home))
-    kept.apply()
-    kept.waiting()
+    assert counted_states(runs.home) == ["one", "two"]
+    wait_until(lambda: not job_files(runs.home))
+    runs.apply()
+    runs.waiting_runtime()
 
 
-def test_one_signal_lets_the_state_end_through_the_client(kept):
-    kept.apply()
-    process = kept.begun()
+def test_one_signal_lets_the_state_end_through_the_client(runs):
+    runs.apply()
+    process = runs.started_apply()
     process.send_signal(signal.SIGINT)
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(0.5)
-    kept.go()
+    runs.go()
     done = Project.finish(process)
     assert done.code == 130
     assert [ret["result"] for ret in values(done.data["t1"])] == [True, True, False]
-    assert counted(kept.home) == ["one", "two"]
+    assert counted_states(runs.home) == ["one", "two"]
 
 
 def _parent(pid: int) -> int:

@@ -38,19 +38,19 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path, hosts)
 
 
-def test_what_stops_the_runtime(project: Project) -> None:
+def test_errors_name_the_limit(project: Project) -> None:
     done = project.json("run", "*", "test.ping")
     assert done.code == 3
-    for id, (_, says) in STOPPED.items():
+    for id, (_, pattern) in STOPPED.items():
         error = done.error(id)
-        assert error["kind"] == "limit_reached" and re.search(says, error["message"]), error
+        assert error["kind"] == "limit_reached" and re.search(pattern, error["message"]), error
         assert "limits.conf" in error["hint"]
     assert done.data["well"] is True
     assert done.data["small-files"] is True
     assert "the limit on the size of files is" in done.err
 
 
-def test_states_say_it_too(project: Project) -> None:
+def test_errors_of_apply_name_the_limit(project: Project) -> None:
     project.write("salt/hello.sls", "hello: test.nop\n")
     done: Done = project.json("apply", "few-files", "hello")
     assert done.error("few-files")["kind"] == "limit_reached"

@@ -16,13 +16,13 @@ pytestmark = [
 
 
 @pytest.fixture
-def bare(bed: sshd.SshdBed, project: Callable[..., Project]) -> Project:
-    """t1 with its user and key; t2 without."""
+def bare(bed: sshd.SshdBed, make_project: Callable[..., Project]) -> Project:
+    """A project in which t1 has a user and a key, and t2 neither."""
     entry = bed.inventory()["hosts"]["t2"]
-    return project(t2={key: value for key, value in entry.items() if key not in ("user", "priv")})
+    return make_project(t2={key: value for key, value in entry.items() if key not in ("user", "priv")})
 
 
-def test_user_and_key(bed: sshd.SshdBed, bare: Project) -> None:
+def test_options_set_user_and_key(bed: sshd.SshdBed, bare: Project) -> None:
     entry = bed.inventory()["hosts"]["t2"]
     assert bare.json("run", "t2", "test.ping", "--user", entry["user"]).error("t2")["kind"] == "auth_failed"
     for user, key in (("--user", "--priv"), ("-u", "--private-key")):
@@ -36,7 +36,7 @@ def test_the_inventory_overrides_login_options(bare: Project) -> None:
     assert "nobody-here" in bare.run("-l", "debug", "run", "t2", "test.ping", "--user", "nobody-here").err
 
 
-def test_a_user_that_cannot_be_one(bare: Project) -> None:
+def test_an_invalid_user_is_an_error(bare: Project) -> None:
     done = bare.run("run", "t2", "test.ping", "--user", "a b")
     assert done.code == 1
     assert "`user` of " in done.err

@@ -40,16 +40,17 @@ four:
 PAGE = "{{ salt['cmd.run']('cat ' ~ pillar['home'] ~ '/count | wc -l') }} {{ pillar['word'] }}\n"
 
 
-def site(project: Callable[..., Project], home: Path, **config: object) -> Project:
+def create_project(make_project: Callable[..., Project], home: Path, **config: object) -> Project:
+    """A project with the states above, on a target without their files."""
     for name in ("count", "go", "page"):
         (home / name).unlink(missing_ok=True)
-    found = project({"salt/site.sls": STATES.format(home=home), "salt/page": PAGE})
-    found.write("pillar/top.sls", "base:\n  '*': [words]\n")
-    found.write("pillar/words.sls", f"home: {home}\nword: hello\n")
-    return found
+    project = make_project({"salt/site.sls": STATES.format(home=home), "salt/page": PAGE})
+    project.write("pillar/top.sls", "base:\n  '*': [words]\n")
+    project.write("pillar/words.sls", f"home: {home}\nword: hello\n")
+    return project
 
 
-def cut(bed: SshdBed, id: str = "t1") -> None:
+def cut_connections(bed: SshdBed, id: str = "t1") -> None:
     """Kill the server's processes of all connections, as a firewall or a crash would."""
     for pid in children(bed.targets[id].process.pid):
         for inner in [*children(pid), pid]:
@@ -58,75 +59,79 @@ def cut(bed: SshdBed, id: str = "t1") -> None:
                 os.kill(inner, signal.SIGKILL)
 
 
-def counted(home: Path) -> list[str]:
+def counted_states(home: Path) -> list[str]:
+    """The ids of the states that have run, one entry per run."""
     return (home / "count").read_text().split() if (home / "count").exists() else []
 
 
-def all_done(done: Done, home: Path) -> None:
+def assert_complete(done: Done, home: Path) -> None:
     assert done.code == 0, (done.out, done.err)
     assert [ret["__id__"] for ret in values(done.data["t1"])] == ["one", "two", "three", "four"]
     assert all(ret["result"] for ret in values(done.data["t1"]))
-    assert counted(home) == ["one", "two", "four"]
+    assert counted_states(home) == ["one", "two", "four"]
     assert (home / "page").read_text() == "2 hello\n"
 
 
-def left(home: Path) -> list[str]:
-    """The files of jobs in the private directory."""
+def job_files(home: Path) -> list[str]:
+    """The files of jobs in the private directory of the login."""
     return sorted(str(path.relative_to(home)) for path in (home / ".cache/pushsalt").glob("jobs/**/*"))
 
 
-def at_work(home: Path) -> list[int]:
-    """The processes that were started by logins."""
+def login_processes(home: Path) -> list[int]:
+    """The process ids of all processes that logins started."""
     return running(f"HOME={home} ", "environ")
 
 
-def nothing_stays(home: Path) -> None:
-    wait_until(lambda: not left(home))
-    wait_until(lambda: not at_work(home))
+def wait_until_clean(home: Path) -> None:
+    wait_until(lambda: not job_files(home))
+    wait_until(lambda: not login_processes(home))
 
 
-def test_a_connection_that_breaks_is_made_again(project, bed):
+def test_a_broken_connection_is_restored(make_project, bed):
     home = bed.targets["t1"].home
-    process = site(project, home).start("apply", "--out", "json", "t1", "site")
-    wait_until(lambda: "two" in counted(home))
-    cut(bed)
+    process = create_project(make_project, home).start("apply", "--out", "json", "t1", "site")
+    wait_until(lambda: "two" in counted_states(home))
+    cut_connections(bed)
     (home / "go").touch()
     done = Project.finish(process)
-    all_done(done, home)
+    assert_complete(done, home)
     assert "the connection was lost during the run and restored" in done.err
-    nothing_stays(home)
+    wait_until_clean(home)
 
 
-def test_it_may_break_again_and_again(project, bed):
+def test_a_connection_that_breaks_repeatedly_is_restored(make_project, bed):
     home = bed.targets["t1"].home
-    process = site(project, home).start("apply", "--out", "json", "t1", "site")
+    process = create_project(make_project, home).start("apply", "--out", "json", "t1", "site")
     for _ in range(3):
-        wait_until(lambda: "two" in counted(home) and len(children(bed.targets["t1"].process.pid)) > 0)
-        cut(bed)
+        wait_until(lambda: "two" in counted_states(home) and len(children(bed.targets["t1"].process.pid)) > 0)
+        cut_connections(bed)
         wait_until(lambda: not children(bed.targets["t1"].process.pid))
         wait_until(lambda: children(bed.targets["t1"].process.pid))
     (home / "go").touch()
-    all_done(Project.finish(process), home)
-    nothing_stays(home)
+    assert_complete(Project.finish(process), home)
+    wait_until_clean(home)
 
 
-def test_a_run_ends_without_a_connection(project, bed):
+def test_a_run_ends_without_a_connection(make_project, bed):
     """The returns are on disk then; a process without other data of the run sends them."""
     home = bed.targets["t1"].home
-    made = site(project, home)
-    made.write("salt/short.sls", STATES.format(home=home).partition("three:")[0])
+    project = create_project(make_project, home)
+    project.write("salt/short.sls", STATES.format(home=home).partition("three:")[0])
     server = bed.targets["t1"].process
-    process = made.start("apply", "--out", "json", "t1", "short")
-    wait_until(lambda: "two" in counted(home))
+    process = project.start("apply", "--out", "json", "t1", "short")
+    wait_until(lambda: "two" in counted_states(home))
     os.kill(server.pid, signal.SIGSTOP)  # no login is possible
     try:
-        cut(bed)
+        cut_connections(bed)
         (home / "go").touch()
-        wait_until(lambda: any(name.endswith("/end") for name in left(home)))
-        wait_until(lambda: not at_work(home))
+        wait_until(lambda: any(name.endswith("/end") for name in job_files(home)))
+        wait_until(lambda: not login_processes(home))
     finally:
         os.kill(server.pid, signal.SIGCONT)
     done = Project.finish(process)
     assert done.code == 0, (done.out, done.err)
-    assert [ret["__id__"] for ret in values(done.data["t1"])] == ["one", "two"] and counted(home) == ["one", "two"]
-    nothing_stays(home)
+    assert [ret["__id__"] for ret in values(done.data["t1"])] == ["one", "two"] and counted_states(home) == [
+        "one",
+        "two",
+    ]
+    wait_until_clean(home)

@@ -60,13 +60,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         machine.shell("dpkg --force-depends --purge $(dpkg-query -W -f '${Package} ' " + rest + ")")
         machine.shell("mkdir -p /srv/old/x/y /srv/outside; touch /srv/outside/kept; ln -s /srv/outside /srv/old/x/link")
         assert "No module named" in machine.shell("python3 -c 'import shutil' 2>&1", check=False)
-        found = Project(tmp_path_factory.mktemp("project"))
-        found.write("inventory.yaml", json.dumps(bed.inventory()))
-        shutil.copy(bed.known_hosts, found.home / ".ssh" / "known_hosts")
-        yield found
+        project = Project(tmp_path_factory.mktemp("project"))
+        project.write("inventory.yaml", json.dumps(bed.inventory()))
+        shutil.copy(bed.known_hosts, project.home / ".ssh" / "known_hosts")
+        yield project
 
 
-def test_states(project: Project) -> None:
+def test_states_run_with_a_minimal_python(project: Project) -> None:
     project.files(
         {
             "salt/all.sls": SLS,
@@ -83,22 +83,22 @@ def test_states(project: Project) -> None:
     assert comments[-2:] == ["by words", "by json"]
     second = project.json("apply", "m1", "all", timeout=120)
     assert [ret["changes"] for ret in values(second.data["m1"])] == [{}] * 9, second.out
-    kept = project.json("run", "m1", "file.file_exists", "/srv/outside/kept")
-    assert kept.data == {"m1": True}
+    outside = project.json("run", "m1", "file.file_exists", "/srv/outside/kept")
+    assert outside.data == {"m1": True}
     written = project.json("run", "m1", "file.read", "/srv/data.json")
     assert json.loads(written.data["m1"]) == {"a": [1, "b"]}
 
 
 @pytest.mark.parametrize(
-    "words, want",
+    "arguments, expected",
     [
         (["cmd.run", "printf '%s|' 'a b' c", "python_shell=False"], "a b|c|"),
         (["hashutil.hmac_compute", "a", "b"], "cb448b440c42ac8ad084fc8a8795c98f5b7802359c305eabd57ecdb20e248896"),
     ],
 )
-def test_functions(project: Project, words: list[str], want: str) -> None:
-    done = project.json("run", "m1", *words)
-    assert str(done.data["m1"]).strip() == want
+def test_functions_run_with_a_minimal_python(project: Project, arguments: list[str], expected: str) -> None:
+    done = project.json("run", "m1", *arguments)
+    assert str(done.data["m1"]).strip() == expected
 
 
 def test_packages_are_listed(project: Project) -> None:

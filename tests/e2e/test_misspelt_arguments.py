@@ -30,26 +30,26 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path, {name: {"transport": "local", "thin_dir": str(tmp_path / name)} for name in ("a", "b")})
 
 
-@pytest.mark.parametrize("words", ["apply a it", "apply a it --test", "run a state.sls it"])
-def test_nothing_runs(project, tmp_path, words):
+@pytest.mark.parametrize("command", ["apply a it", "apply a it --test", "run a state.sls it"])
+def test_no_state_runs_with_a_misspelt_argument(project, tmp_path, command):
     project.write("salt/it.sls", STATES.format(tmp_path, "unles: 'true'"))
-    done = project.run(*words.split())
+    done = project.run(*command.split())
     assert done.code == 2
     assert not (tmp_path / "first").exists()
     for text in ("'unles' is an invalid keyword argument for 'cmd.run'", "Did you mean 'unless'?", "it.sls:8"):
         assert text in done.out + done.err, (done.out, done.err)
-    (text,) = project.json(*words.split()).data["a"]
-    head, _, place = text.partition("\n")
-    assert head == "'unles' is an invalid keyword argument for 'cmd.run' (ID 'guarded' in SLS 'it')"
-    assert place.endswith("salt/it.sls:8")
+    (text,) = project.json(*command.split()).data["a"]
+    message, _, position = text.partition("\n")
+    assert message == "'unles' is an invalid keyword argument for 'cmd.run' (ID 'guarded' in SLS 'it')"
+    assert position.endswith("salt/it.sls:8")
 
 
-def test_one_state_too(project):
+def test_arguments_of_state_single_are_checked(project):
     done = project.json("run", "a", "state.single", "pkg.installed", "nginx", "nmae=other")
     assert done.data["a"] == ["'nmae' is an invalid keyword argument for 'pkg.installed'"]
 
 
-def test_a_warning_is_said_once_for_all(project, tmp_path):
+def test_a_warning_is_printed_once_for_all_targets(project, tmp_path):
     project.write("salt/it.sls", STATES.format(tmp_path, "frobnicate: 1"))
     done = project.json("apply", "*", "it")
     assert [ret["result"] for ret in values(done.data["a"])] == [True, True]
@@ -69,7 +69,7 @@ def test_a_warning_is_said_once_for_all(project, tmp_path):
         ("nonsense", "unles: 'true'", 2, False),
     ],
 )
-def test_the_option(tmp_path, strict, argument, code, warned):
+def test_strict_arguments_selects_the_check(tmp_path, strict, argument, code, warned):
     hosts = {"a": {"transport": "local", "thin_dir": str(tmp_path / "thin")}}
     project = Project(tmp_path, hosts, strict_arguments=strict)
     project.write("salt/it.sls", STATES.format(tmp_path, argument))
@@ -79,7 +79,7 @@ def test_the_option(tmp_path, strict, argument, code, warned):
     assert ("must be one of error, near, warn, off" in done.err) is (strict == "nonsense")
 
 
-def test_a_provider_of_the_user_s_may_take_what_ours_does_not(project, tmp_path):
+def test_a_users_provider_may_have_other_arguments(project, tmp_path):
     project.write("salt/_modules/mypkg.py", "__virtualname__ = 'pkg'\n\ndef install(name, modd=None):\n    pass\n")
     project.write("salt/it.sls", "x: {pkg.installed: [onlyif: 'false', vesrion: 1, mine: 1]}")
     (ret,) = values(project.json("apply", "a", "it", "--test").data["a"])

@@ -48,20 +48,20 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
-def applied(project: Project, text: str, *arguments: str) -> list[dict[str, Any]]:
+def apply_sls(project: Project, text: str, *arguments: str) -> list[dict[str, Any]]:
     project.write("salt/it.sls", text)
     return values(project.json("apply", "a", "it", *arguments).data["a"])
 
 
-def seen(path: Path) -> dict[str, Any]:
-    """The variables of a template."""
+def template_variables(path: Path) -> dict[str, Any]:
+    """The defined variables that a rendered template lists."""
     return {name: value for name, value in json.loads(path.read_text()).items() if value != "-"}
 
 
 @pytest.mark.parametrize("sources", ["salt://t", "[salt://not-there, salt://t]", "[{salt://t: null}]"])
-def test_arguments_of_the_state(project, tmp_path, sources):
-    """Salt 3008.3 has the same, for these states."""
-    rets = applied(
+def test_arguments_of_the_state_are_variables(project, tmp_path, sources):
+    """The expected variables are those of Salt 3008.3."""
+    rets = apply_sls(
         project,
         f"""
 it:
@@ -83,7 +83,7 @@ it:
 """,
     )
     assert [ret["result"] for ret in rets] == [True], rets
-    assert seen(tmp_path / "it") == {
+    assert template_variables(tmp_path / "it") == {
         "name": f"{tmp_path}/it",
         "source": "salt://t",
         "user": "root",
@@ -98,8 +98,8 @@ it:
     }
 
 
-def test_defaults_and_context_win(project, tmp_path):
-    applied(
+def test_defaults_and_context_override_arguments(project, tmp_path):
+    apply_sls(
         project,
         f"""
 {tmp_path}/it:
@@ -107,8 +107,13 @@ def test_defaults_and_context_win(project, tmp_path):
                  defaults: {{extra: default, also: default}}, context: {{also: context}}]
 """,
     )
-    found = seen(tmp_path / "it")
-    assert (found["extra"], found["also"], found["hidden"], found["mode"]) == ("default", "context", "z", None)
+    variables = template_variables(tmp_path / "it")
+    assert (variables["extra"], variables["also"], variables["hidden"], variables["mode"]) == (
+        "default",
+        "context",
+        "z",
+        None,
+    )
 
 
 def test_yaml_of_context_and_pillar_keeps_their_order(project, tmp_path):
@@ -116,7 +121,7 @@ def test_yaml_of_context_and_pillar_keeps_their_order(project, tmp_path):
     order = "{{ c | yaml }} {{ d | yaml }} {{ pillar.k | yaml }} {{ {'z': 1, 'a': 2} | yaml }}\n"
     pillar = {"pillar/top.sls": "base: {'*': [p]}", "pillar/p.sls": "k: {z: {y: 1, b: 2}, a: 1}"}
     project.files({"salt/order": order, **pillar})
-    applied(
+    apply_sls(
         project,
         f"""
 {tmp_path}/it:
@@ -128,8 +133,8 @@ def test_yaml_of_context_and_pillar_keeps_their_order(project, tmp_path):
     assert (tmp_path / "it").read_text() == f"{written} {{z: 1, a: 2}} {written} {{a: 2, z: 1}}\n"
 
 
-def test_each_name_has_its_own(project, tmp_path):
-    applied(
+def test_each_entry_of_names_has_its_own_arguments(project, tmp_path):
+    apply_sls(
         project,
         f"""
 several:
@@ -142,11 +147,11 @@ several:
     - extra: both
 """,
     )
-    assert [seen(tmp_path / name)["extra"] for name in ("one", "two")] == ["one", "both"]
+    assert [template_variables(tmp_path / name)["extra"] for name in ("one", "two")] == ["one", "both"]
 
 
-def test_a_tree_s_files_see_their_own_name_and_mode(project, tmp_path):
-    applied(
+def test_files_of_a_tree_have_their_own_name_and_mode(project, tmp_path):
+    apply_sls(
         project,
         f"""
 it:
@@ -159,14 +164,20 @@ kept:
     same = {"user": None, "group": None, "attrs": None}
     for name in ("one", "sub/two"):
         source = {"name": f"{tmp_path}/it/{name}", "source": f"salt://tree/{name}?saltenv=base"}
-        assert seen(tmp_path / "it" / name) == {**same, **source, "mode": "0640", "extra": "x", "also": "c"}
+        assert template_variables(tmp_path / "it" / name) == {
+            **same,
+            **source,
+            "mode": "0640",
+            "extra": "x",
+            "also": "c",
+        }
         source["name"] = f"{tmp_path}/kept/{name}"
-        assert seen(tmp_path / "kept" / name) == {**same, **source, "mode": None}
+        assert template_variables(tmp_path / "kept" / name) == {**same, **source, "mode": None}
 
 
-def test_contents_and_files_of_the_target_see_them_too(project, tmp_path):
+def test_templates_of_contents_and_target_files_have_the_variables(project, tmp_path):
     (tmp_path / "local").write_text(TEMPLATE)
-    applied(
+    apply_sls(
         project,
         f"""
 contents:
@@ -177,36 +188,36 @@ local:
         "--pillar",
         json.dumps({"text": TEMPLATE}),
     )
-    found = seen(tmp_path / "contents")
-    assert (found["extra"], found["mode"], found["name"]) == ("x", "0600", f"{tmp_path}/contents")
-    found = seen(tmp_path / "copy")
-    assert (found["extra"], found["source"]) == ("y", f"{tmp_path}/local")
+    variables = template_variables(tmp_path / "contents")
+    assert (variables["extra"], variables["mode"], variables["name"]) == ("x", "0600", f"{tmp_path}/contents")
+    variables = template_variables(tmp_path / "copy")
+    assert (variables["extra"], variables["source"]) == ("y", f"{tmp_path}/local")
 
 
-def test_a_dry_run_foresees_the_same(project, tmp_path):
+def test_a_dry_run_renders_the_same_text(project, tmp_path):
     text = f"{tmp_path}/it: {{file.managed: [source: salt://t, template: jinja, extra: EXTRA]}}"
-    applied(project, text.replace("EXTRA", "1"))
-    assert applied(project, text.replace("EXTRA", "1"), "--test")[0]["result"] is True
-    (ret,) = applied(project, text.replace("EXTRA", "2"), "--test")
+    apply_sls(project, text.replace("EXTRA", "1"))
+    assert apply_sls(project, text.replace("EXTRA", "1"), "--test")[0]["result"] is True
+    (ret,) = apply_sls(project, text.replace("EXTRA", "2"), "--test")
     assert ret["result"] is None and '"extra": 2' in ret["changes"]["diff"]
-    (ret,) = applied(project, text.replace("EXTRA", "2"))
+    (ret,) = apply_sls(project, text.replace("EXTRA", "2"))
     assert '"extra": 2' in ret["changes"]["diff"]
 
 
-def test_what_every_template_has_cannot_be_an_argument(project, tmp_path):
+def test_standard_variables_cannot_be_arguments(project, tmp_path):
     text = f"{tmp_path}/it: {{file.managed: [source: salt://t, template: jinja, pillar: {{a: 1}}]}}"
-    (ret,) = applied(project, text)
+    (ret,) = apply_sls(project, text)
     assert ret["result"] is False and "'pillar' cannot be an argument" in ret["comment"]
 
 
-def test_a_fleet_whose_arguments_differ(project, tmp_path):
+def test_arguments_may_differ_between_targets(project, tmp_path):
     project.write(
         "salt/it.sls",
         f"{tmp_path}/to-{{{{ grains.id }}}}: {{file.managed: [source: salt://t, "
         "template: jinja, extra: {{ grains.id }}]}",
     )
     project.json("apply", "*", "it")
-    assert [seen(tmp_path / f"to-{name}")["extra"] for name in ("a", "b")] == ["a", "b"]
+    assert [template_variables(tmp_path / f"to-{name}")["extra"] for name in ("a", "b")] == ["a", "b"]
 
 
 def test_prerendered_names_are_those_that_the_target_requests():

@@ -1,4 +1,4 @@
-"""A run is killed between a change and its reactions: the next command runs the reactions, once."""
+"""If a run is killed between a change and its reactions, the next command runs the reactions once."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ VICTIMS = {"worker": "$PPID", "supervisor": "$(ps -o ppid= $PPID)"}
 
 
 @pytest.mark.parametrize("victim", VICTIMS)
-def test_a_killed_run(tmp_path: Path, victim: str) -> None:
+def test_the_next_run_makes_up_for_a_killed_one(tmp_path: Path, victim: str) -> None:
     project = Project(tmp_path, {"here": {"transport": "local", "thin_dir": str(tmp_path / "thin")}})
     project.write("salt/app.sls", STATES.format(place=tmp_path, victim=VICTIMS[victim]))
     restarts = tmp_path / "restarts"
 
-    cut = project.json("apply", "here", "app")
-    assert cut.code == 3 and cut.error("here")["kind"] in ("worker_died", "connection_lost"), cut.data
+    killed = project.json("apply", "here", "app")
+    assert killed.code == 3 and killed.error("here")["kind"] in ("worker_died", "connection_lost"), killed.data
     assert not restarts.exists()
 
-    foreseen = project.json("apply", "here", "app", "--test")
-    assert "It was due" in str(foreseen.data) and not restarts.exists()
+    dry = project.json("apply", "here", "app", "--test")
+    assert "It was due" in str(dry.data) and not restarts.exists()
     done = project.json("apply", "here", "app")
     assert done.code == 0, done.data
     assert sorted(restarts.read_text().split()) == ["listened", "restarted", "watched"]

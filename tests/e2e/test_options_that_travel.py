@@ -42,25 +42,25 @@ ALL = "{{ opts | string }} {{ salt['config.items']() | string }} {{ salt['config
 
 
 @pytest.fixture
-def wire(monkeypatch: pytest.MonkeyPatch) -> bytearray:
+def sent_bytes(monkeypatch: pytest.MonkeyPatch) -> bytearray:
     """All bytes that are sent to targets."""
     sent = bytearray()
     write = LocalStream.write
 
-    def recorded(self: LocalStream, data: bytes) -> None:
+    def record(self: LocalStream, data: bytes) -> None:
         sent.extend(data)
         write(self, data)
 
-    monkeypatch.setattr(LocalStream, "write", recorded)
+    monkeypatch.setattr(LocalStream, "write", record)
     return sent
 
 
 @pytest.fixture
-def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Client]:
+def make_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Client]:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     (tmp_path / "home").mkdir()
 
-    def made(hosts: Any = None, **config: Any) -> Client:
+    def make_client(hosts: Any = None, **config: Any) -> Client:
         (tmp_path / "salt").mkdir(exist_ok=True)
         roots = {"file_roots": {"base": [str(tmp_path / "salt")]}, "pillar_roots": {"base": []}}
         path = tmp_path / "master"
@@ -69,60 +69,62 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Cli
         inventory.write_text(json.dumps({"hosts": hosts or {"it": {"transport": "local"}}}))
         return Client(Settings(config=path, inventories=[inventory]))
 
-    return made
+    return make_client
 
 
 def test_secrets_of_a_configuration_are_not_sent(
-    client: Callable[..., Client], wire: bytearray, tmp_path: Path
+    make_client: Callable[..., Client], sent_bytes: bytearray, tmp_path: Path
 ) -> None:
-    made = client(pkg_lock_timeout=777)
+    client = make_client(pkg_lock_timeout=777)
     (tmp_path / "salt" / "a.sls").write_text(
         f"{tmp_path}/shown:\n  file.managed:\n    - source: salt://shown.jinja\n    - template: jinja\n"
         "asked:\n  test.configurable_test_state:\n    - comment: __slot__:salt:config.items()\n"
     )
     (tmp_path / "salt" / "shown.jinja").write_text(f"{ALL} {{{{ salt['test.get_opts']() | string }}}}\n")
-    done = made.apply(Selection("it"), ["a"])["it"]
+    done = client.apply(Selection("it"), ["a"])["it"]
     assert done.exit_code == 0, done.ret
-    assert b"pkg_lock_timeout" in wire and b"config.items" in wire
+    assert b"pkg_lock_timeout" in sent_bytes and b"config.items" in sent_bytes
     assert "777" in (tmp_path / "shown").read_text()
-    assert CANARY.encode() not in wire
+    assert CANARY.encode() not in sent_bytes
     assert CANARY not in (tmp_path / "shown").read_text() + json.dumps(done.ret)
     for fun, args in (("config.items", []), ("test.get_opts", []), ("config.option", ["*"]), ("config.get", ["vault"])):
-        assert CANARY not in json.dumps(made.run(Selection("it"), fun, args)["it"].ret)
-    assert CANARY.encode() not in wire
+        assert CANARY not in json.dumps(client.run(Selection("it"), fun, args)["it"].ret)
+    assert CANARY.encode() not in sent_bytes
 
 
-def test_templates_of_a_remote_do_not_see_them(client: Callable[..., Client], wire: bytearray, tmp_path: Path) -> None:
+def test_templates_of_a_git_remote_get_no_secrets(
+    make_client: Callable[..., Client], sent_bytes: bytearray, tmp_path: Path
+) -> None:
     text = f"shown:\n  test.configurable_test_state:\n    - comment: >-\n        {ALL.replace('string', 'json')}\n"
     remote = Repo(tmp_path / "r.git", {"a.sls": text})
-    made = client(fileserver_backend=["git"], gitfs_remotes=[remote.url])
-    done = made.run(Selection("it"), "state.sls", ["a"])["it"]
+    client = make_client(fileserver_backend=["git"], gitfs_remotes=[remote.url])
+    done = client.run(Selection("it"), "state.sls", ["a"])["it"]
     assert done.exit_code == 0, done.ret
     assert "hash_type" in json.dumps(done.ret) and CANARY not in json.dumps(done.ret)
-    assert CANARY.encode() not in wire
+    assert CANARY.encode() not in sent_bytes
 
 
-def test_pillar_opts_have_no_secrets(client: Callable[..., Client], wire: bytearray) -> None:
+def test_pillar_opts_have_no_secrets(make_client: Callable[..., Client], sent_bytes: bytearray) -> None:
     plain = {"my_option": {"a": 1, "token": f"{CANARY}-21"}, "etcd.host": "x", "s3.keyid": "x", "boto.profile": {}}
-    made = client(pillar_opts=True, **plain)
-    ret = made.run(Selection("it"), "pillar.items", [], {"unmask": True})["it"].ret
+    client = make_client(pillar_opts=True, **plain)
+    ret = client.run(Selection("it"), "pillar.items", [], {"unmask": True})["it"].ret
     assert ret["master"]["my_option"] == {"a": 1} and "vault" not in ret["master"]
-    assert made.run(Selection("it"), "config.get", ["my_option:a"])["it"].ret == 1  # on the target, which asks
+    assert client.run(Selection("it"), "config.get", ["my_option:a"])["it"].ret == 1  # on the target, which asks
     assert CANARY not in json.dumps(ret)
-    assert b"my_option" in wire and CANARY.encode() not in wire
+    assert b"my_option" in sent_bytes and CANARY.encode() not in sent_bytes
 
 
-def test_options_of_a_target_are_sent_to_it_only(client: Callable[..., Client], wire: bytearray) -> None:
+def test_options_of_a_target_are_sent_to_it_only(make_client: Callable[..., Client], sent_bytes: bytearray) -> None:
     own = {"transport": "local", "minion_opts": {"mysql.pass": f"{CANARY}-own"}}
-    made = client({"it": own, "other": {"transport": "local"}})
-    assert made.run(Selection("other"), "config.option", ["mysql.pass"])["other"].ret == ""
-    assert CANARY.encode() not in wire
-    made.run(Selection("it"), "test.ping")
-    assert f"{CANARY}-own".encode() in wire
+    client = make_client({"it": own, "other": {"transport": "local"}})
+    assert client.run(Selection("other"), "config.option", ["mysql.pass"])["other"].ret == ""
+    assert CANARY.encode() not in sent_bytes
+    client.run(Selection("it"), "test.ping")
+    assert f"{CANARY}-own".encode() in sent_bytes
 
 
-def test_they_are_hidden_where_text_is_shown(client: Callable[..., Client]) -> None:
-    hide = client(gitfs_remotes=[f"https://me:{CANARY}-url@example.org/x.git"]).redactor()
+def test_secret_options_are_hidden_in_shown_text(make_client: Callable[..., Client]) -> None:
+    hide = make_client(gitfs_remotes=[f"https://me:{CANARY}-url@example.org/x.git"]).redactor()
     for number in (1, 2, 3, 5, 6, 8, 14, 15, 17, 19):
         assert CANARY not in hide.text(f"token is {CANARY}-{number}, said somebody"), number
     assert CANARY not in hide.text(f"fatal: https://me:{CANARY}-x@example.org, {CANARY}-url")

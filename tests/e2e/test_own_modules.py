@@ -1,4 +1,4 @@
-"""Users' own execution modules, states, grains and utilities: sent to the target, and used in every place."""
+"""Users' execution modules, states, grains and utilities are sent to the target, and can use each other."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
-def test_functions(project: Project) -> None:
+def test_users_functions_run(project: Project) -> None:
     assert project.json("run", "it", "mine.greet", "you").data == {"it": "YOU!?"}
     assert project.json("run", "--saltenv", "dev", "it", "mine.greet", "you").data == {"it": "dev"}
     assert project.json("run", "it", "near.it").code == 0
@@ -59,20 +59,20 @@ def test_states_see_functions_grains_and_utilities(project: Project) -> None:
     assert called["comment"] == "YOU!?"
 
 
-def test_grains(project: Project) -> None:
+def test_users_grains_are_collected(project: Project) -> None:
     done = project.json("run", "it", "grains.item", "rack", "row", "fixed")
     assert done.data["it"] == {"rack": "r1", "row": "r1-2", "fixed": "yes"}
     assert "place.broken" in done.err and "here" in done.err
 
 
-def test_their_arguments_are_checked(project: Project) -> None:
+def test_arguments_of_users_states_are_checked(project: Project) -> None:
     done = project.json("apply", "it", "wrong")
     assert done.code == 2 and "sice" in done.data["it"][0] and "size" in done.err
 
 
 def test_sync_all_lists_users_modules(project: Project) -> None:
-    found = project.json("run", "it", "saltutil.sync_all").data["it"]
-    assert {kind: names for kind, names in found.items() if names} == {
+    modules = project.json("run", "it", "saltutil.sync_all").data["it"]
+    assert {kind: names for kind, names in modules.items() if names} == {
         "modules": ["modules.far", "modules.mine"],
         "states": ["states.own"],
         "grains": ["grains.place"],
@@ -80,7 +80,7 @@ def test_sync_all_lists_users_modules(project: Project) -> None:
     }
 
 
-def test_a_changed_module_is_the_one_that_runs(project: Project) -> None:
+def test_a_changed_module_is_used(project: Project) -> None:
     assert project.json("run", "it", "mine.greet", "you").data == {"it": "YOU!?"}
     project.write("salt/_modules/mine.py", "def greet(name):\n    return 'changed'\n")
     assert project.json("run", "it", "mine.greet", "you").data == {"it": "changed"}
@@ -94,25 +94,27 @@ def test_an_invalid_module_is_reported_and_affects_no_other(project: Project) ->
 
 
 @pytest.mark.parametrize(
-    "opts, works, refused",
+    "opts, enabled, refused",
     [
         ({"whitelist_modules": ["test", "mine"]}, "mine.greet", "cmd.run"),
         ({"disable_modules": ["mine"]}, "near.it", "mine.greet"),
     ],
 )
-def test_modules_can_be_taken_away(project: Project, opts: dict[str, list[str]], works: str, refused: str) -> None:
+def test_modules_can_be_disabled(project: Project, opts: dict[str, list[str]], enabled: str, refused: str) -> None:
     host = {"transport": "local", "minion_opts": opts}
     project.write("inventory.yaml", json.dumps({"hosts": {"it": host}}))
-    words = {"mine.greet": ["you"], "cmd.run": ["true"], "near.it": []}
-    assert project.json("run", "it", works, *words[works]).code == 0
-    assert project.json("run", "it", refused, *words[refused]).error("it")["kind"] == "unknown_function"
-    seen = f"string={{{{ '{works}' in salt }}}} {{{{ '{refused}' in salt }}}}"
+    arguments = {"mine.greet": ["you"], "cmd.run": ["true"], "near.it": []}
+    assert project.json("run", "it", enabled, *arguments[enabled]).code == 0
+    assert project.json("run", "it", refused, *arguments[refused]).error("it")["kind"] == "unknown_function"
+    template = f"string={{{{ '{enabled}' in salt }}}} {{{{ '{refused}' in salt }}}}"
     if "whitelist_modules" not in opts:
-        assert project.json("run", "it", "slsutil.renderer", seen, "default_renderer=jinja").data["it"] == "True False"
+        assert (
+            project.json("run", "it", "slsutil.renderer", template, "default_renderer=jinja").data["it"] == "True False"
+        )
 
 
 @pytest.mark.parametrize("opts", [{"whitelist_state_modules": ["file"]}, {"disable_states": ["test"]}])
-def test_states_can_be_taken_away(project: Project, tmp_path: Path, opts: dict[str, list[str]]) -> None:
+def test_states_can_be_disabled(project: Project, tmp_path: Path, opts: dict[str, list[str]]) -> None:
     host = {"transport": "local", "minion_opts": opts}
     project.write("inventory.yaml", json.dumps({"hosts": {"it": host}}))
     project.write("salt/two.sls", f"a:\n  test.nop\n{tmp_path}/b:\n  file.touch\n")

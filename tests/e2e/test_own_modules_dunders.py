@@ -145,14 +145,14 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project
 
 
-def ran(project: Project, *arguments: str) -> Any:
+def call(project: Project, *arguments: str) -> Any:
     done = project.json("run", "it", *arguments)
     assert done.code == 0, done.out + done.err
     return done.data["it"]
 
 
 def test_dunders_of_functions(project: Project) -> None:
-    assert ran(project, "dd.all_of_them") == {
+    assert call(project, "dd.all_of_them") == {
         "salt": ["it"],
         "again": 2,
         "grains": "it",
@@ -167,10 +167,12 @@ def test_dunders_of_functions(project: Project) -> None:
         "file": "_modules/dunders.py",
         "package": "salt.loaded.ext.module",
     }
-    assert ran(project, "dd.flat") == [True, True, "x", True]
-    assert ran(project, "dd.templated", "{{ x }} {{ grains.id }} {{ pillar.word }}") == "5 it from pillar"
-    assert ran(project, "dd.typed", "1", "true", "a", "b=[1]") == [1, True, ["a"], {"b": [1]}]
-    assert ran(project, "pack.f") == 42 and ran(project, "dd_too.list") == ["it"] and ran(project, "loads.shown") == 1
+    assert call(project, "dd.flat") == [True, True, "x", True]
+    assert call(project, "dd.templated", "{{ x }} {{ grains.id }} {{ pillar.word }}") == "5 it from pillar"
+    assert call(project, "dd.typed", "1", "true", "a", "b=[1]") == [1, True, ["a"], {"b": [1]}]
+    assert (
+        call(project, "pack.f") == 42 and call(project, "dd_too.list") == ["it"] and call(project, "loads.shown") == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -209,5 +211,5 @@ def test_dunders_of_states(project: Project) -> None:
         "user": a["changes"]["user"],
     }
     assert t["result"] is True and b["changes"]["low"] == ["b", "present"] and b["changes"]["running"] == 2
-    said = ran(project, "sys.doc", "dd.list")
-    assert said == {"dd.list": None} and "dd.present" in ran(project, "sys.list_state_functions", "dd")
+    doc = call(project, "sys.doc", "dd.list")
+    assert doc == {"dd.list": None} and "dd.present" in call(project, "sys.list_state_functions", "dd")

@@ -102,7 +102,7 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
-def test_helpers_of_salt(project: Project, tmp_path: Path) -> None:
+def test_users_modules_import_salts_helpers(project: Project, tmp_path: Path) -> None:
     done = project.json("run", "it", "helped.all_of_it", str(tmp_path / "text"))
     assert done.data["it"] == {
         "yaml": {"a": [1, 2]},
@@ -124,7 +124,7 @@ def test_helpers_of_salt(project: Project, tmp_path: Path) -> None:
     assert project.json("run", "it", "pack.it").data == {"it": "inner"}
 
 
-def test_what_cannot_be_loaded_is_said_with_its_line(project: Project) -> None:
+def test_a_module_that_cannot_be_loaded_is_reported_with_its_line(project: Project) -> None:
     done = project.json("run", "it", "broken.it")
     assert done.error("it")["kind"] == "unknown_function"
     assert "_modules/broken.py:3: ModuleNotFoundError: No module named 'nothing_of_the_kind'" in done.err
@@ -136,50 +136,50 @@ def test_what_cannot_be_loaded_is_said_with_its_line(project: Project) -> None:
     assert "bad.bad is missing: _grains/bad.py:2: KeyError: 'key'" in done.err
 
 
-def test_a_file_of_ours_is_replaced_by_one_of_the_same_name(project: Project) -> None:
+def test_a_users_module_replaces_one_of_the_same_name(project: Project) -> None:
     assert project.json("run", "it", "test.ping").data == {"it": "mine"}
     assert project.json("run", "it", "test.nop").error("it")["kind"] == "unknown_function"
 
 
-def test_renderers_serializers_and_both_sides(project: Project, tmp_path: Path) -> None:
+def test_renderers_serializers_and_controller_modules_are_used(project: Project, tmp_path: Path) -> None:
     shown = project.json("apply", "it", "shown")
     assert [ret["name"] for ret in values(shown.data["it"])] == ["named-itX-there"]
     name = str(tmp_path / "shouted")
-    made = project.json("run", "it", "state.single", "file.serialize", name, "dataset={a: b}", "serializer=shout")
-    assert [ret["result"] for ret in values(made.data["it"])] == [True], made.out
+    done = project.json("run", "it", "state.single", "file.serialize", name, "dataset={a: b}", "serializer=shout")
+    assert [ret["result"] for ret in values(done.data["it"])] == [True], done.out
     assert Path(name).read_text() == "{'A': 'B'}\n"
 
 
-def test_synchronizing_by_states(project: Project) -> None:
+def test_states_synchronize_modules(project: Project) -> None:
     state, call = values(project.json("apply", "it", "sync").data["it"])
     assert (state["result"], state["changes"]) == (True, {})
     assert (call["result"], call["changes"]) == (True, {"saltutil.sync_grains": ["grains.bad", "grains.fine"]})
-    found = project.json("run", "it", "saltutil.sync_all").data["it"]
-    assert (found["serializers"], found["renderers"]) == (["serializers.shout"], ["renderers.upper"])
+    synchronized = project.json("run", "it", "saltutil.sync_all").data["it"]
+    assert (synchronized["serializers"], synchronized["renderers"]) == (["serializers.shout"], ["renderers.upper"])
 
 
-def test_suggestions_know_them(project: Project) -> None:
+def test_suggestions_include_users_functions(project: Project) -> None:
     assert "helped.mine" in project.json("run", "it", "helped.mne").error("it")["hint"]
 
 
-def test_sent_and_stored_files(project: Project) -> None:
+def test_the_archive_of_modules_is_sent_once_and_verified(project: Project) -> None:
     private = project.home / ".cache" / "pushsalt"
 
-    def kept() -> list[str]:
+    def suffixes() -> list[str]:
         return sorted(path.suffix for path in private.glob("user-*"))
 
     assert project.json("run", "it", "helped.mine").data == {"it": "it"}
-    assert kept() == [".img", ".tar"]
+    assert suffixes() == [".img", ".tar"]
     [tar] = private.glob("user-*.tar")
     assert tar.stat().st_mode & 0o777 == 0o600
     before = tar.stat()
     assert project.json("run", "it", "helped.mine").data == {"it": "it"}
     assert tar.stat().st_mtime_ns == before.st_mtime_ns, "it was not sent again"
-    sound = tar.read_bytes()
-    for damaged in (sound.replace(b"__grains__", b"__grxins__"), sound[:700], b""):
+    intact = tar.read_bytes()
+    for damaged in (intact.replace(b"__grains__", b"__grxins__"), intact[:700], b""):
         tar.write_bytes(damaged)
         assert project.json("run", "it", "helped.mine").data == {"it": "it"}
-        assert tar.read_bytes() == sound
+        assert tar.read_bytes() == intact
     os.unlink(tar)
     assert project.json("run", "it", "helped.mine").data == {"it": "it"}
     project.write("salt/_modules/helped.py", "def mine():\n    return 'changed'\n")
@@ -189,14 +189,14 @@ def test_sent_and_stored_files(project: Project) -> None:
     assert not private.exists()
 
 
-def test_nothing_extra_without_any(tmp_path: Path) -> None:
+def test_no_archive_is_sent_without_users_modules(tmp_path: Path) -> None:
     project = Project(tmp_path, {"it": {"transport": "local"}})
     assert project.json("run", "it", "test.ping").data == {"it": True}
     assert not list((project.home / ".cache" / "pushsalt").glob("user-*"))
 
 
 @pytest.mark.sshd
-def test_over_ssh(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> None:
+def test_users_modules_run_over_ssh(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> None:
     if reason := sshd.missing():
         pytest.skip(reason)
     with sshd.sshd_bed(tmp_path_factory.mktemp("sshd"), 2) as bed:

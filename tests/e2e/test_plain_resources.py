@@ -41,7 +41,7 @@ FILES = {
 }
 
 
-class Asked(BaseHTTPRequestHandler):
+class ApiHandler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:  # http.server defines the name
         good = self.headers.get("Authorization") == f"Bearer {SECRET}"
         body = b'{"version": 5}' if good else b"{}"
@@ -59,7 +59,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     folder = tmp_path_factory.mktemp("resources")
     host = {"transport": "local", "minion_opts": {"cachedir": str(folder / "there")}}
     project = Project(folder, {"here": host, "other": {"transport": "local"}}, resource_pillar_key="things")
-    with HTTPServer(("127.0.0.1", 0), Asked) as server:
+    with HTTPServer(("127.0.0.1", 0), ApiHandler) as server:
         url = f"http://127.0.0.1:{server.server_address[1]}"
         project.files({name: text.replace("URL", url).replace("SECRET", SECRET) for name, text in FILES.items()})
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -74,16 +74,16 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
             thread.join()
 
 
-def test_functions(project: Project) -> None:
+def test_functions_run_on_resources(project: Project) -> None:
     listed = project.run("resource", "list", "--out", "json").data
-    assert {key: what["manager"] for key, what in listed.items()} == dict.fromkeys(
+    assert {key: entry["manager"] for key, entry in listed.items()} == dict.fromkeys(
         ["dummy:d1", "dummy:d2", "http_api:api", "rack:r0", "rack:r1"], "here"
     )
     ping = project.json("run", "-C", "M@here", "test.ping")
     assert (ping.data, ping.code) == (dict.fromkeys(["d1", "d2", "api", "r0", "r1"], True), 0)
     expected = ["r1", {"id": "r1", "type": "rack"}, "r1", {"stack": "high"}, "Linux"]
     [resource, id, pillar, shelf, kernel] = project.json("run", "-C", "G@shelf:r1", "look.all").data["r1"]
-    assert [shelf, resource, id, pillar, kernel] == expected, "of the manager's pillar nothing is seen"
+    assert [shelf, resource, id, pillar, kernel] == expected, "the manager's pillar is not visible"
     denied = project.json("run", "d1", "cmd.run", "id")
     assert denied.code == 2
     error = denied.data["d1"]["error"]
@@ -93,11 +93,11 @@ def test_functions(project: Project) -> None:
     )
 
 
-def test_states(project: Project) -> None:
+def test_states_run_on_resources(project: Project) -> None:
     first = project.json("apply", "*")
-    both = {id: values(first.data[id]) for id in ("d1", "d2")}
-    assert all(ret["result"] is True and ret["changes"] for rets in both.values() for ret in rets), both
-    assert [both[id][0]["changes"]["tree"]["new"] for id in ("d1", "d2")] == ["7", "1"]
+    rets_by_id = {id: values(first.data[id]) for id in ("d1", "d2")}
+    assert all(ret["result"] is True and ret["changes"] for rets in rets_by_id.values() for ret in rets), rets_by_id
+    assert [rets_by_id[id][0]["changes"]["tree"]["new"] for id in ("d1", "d2")] == ["7", "1"]
     assert not any(ret["changes"] for ret in values(project.json("apply", "d1").data["d1"]))
     denied = project.run("apply", "d1", "denied")
     assert denied.code == 2 and "State 'file.managed' was not found in SLS 'denied'" in denied.out
@@ -112,5 +112,5 @@ def test_states(project: Project) -> None:
 def test_secrets_stay_in_memory(project: Project) -> None:
     done = project.run("run", "-l", "debug", "-C", "T@http_api", "http_api.get", "/")
     assert "version" in done.out and SECRET not in done.out + done.err
-    kept = [path for path in project.folder.parent.rglob("*") if path.is_file() and project.folder not in path.parents]
-    assert kept and not [path for path in kept if SECRET.encode() in path.read_bytes()]
+    files = [path for path in project.folder.parent.rglob("*") if path.is_file() and project.folder not in path.parents]
+    assert files and not [path for path in files if SECRET.encode() in path.read_bytes()]

@@ -1,4 +1,4 @@
-"""Programs that a template or an external pillar has started end with the command, also if it is interrupted."""
+"""Programs that a template or an external pillar has started end with the command, even if it is interrupted."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def run():
 PROGRAM = "sh -c 'echo $$ > {0}/new; mv {0}/new {0}/pid; sleep 60; echo {{}}'"
 
 
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
     while not condition():
-        assert time.monotonic() < end, "it did not happen"
+        assert time.monotonic() < deadline, "the condition is not met"
         time.sleep(0.02)
 
 
-def alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -62,54 +62,58 @@ STOPPED = {
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="it looks for processes in /proc")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda one: one.name)
-@pytest.mark.parametrize("whose", list(STOPPED))
-def test_they_end_with_it(project, tmp_path, whose, number):
+@pytest.mark.parametrize(
+    "signal_number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda signal_number: signal_number.name
+)
+@pytest.mark.parametrize("origin", list(STOPPED))
+def test_programs_end_with_an_interrupted_command(project, tmp_path, origin, signal_number):
     environ = {**os.environ, "PYTHONPATH": ROOT, "PUSHSALT_CACHE": str(tmp_path / "cache"), "HOME": str(tmp_path)}
-    command = [sys.executable, "-m", "pushsalt", *STOPPED[whose]]
+    command = [sys.executable, "-m", "pushsalt", *STOPPED[origin]]
     with subprocess.Popen(
         command, cwd=project.folder, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
-        until((tmp_path / "pid").exists)
+        wait_until((tmp_path / "pid").exists)
         shell = int((tmp_path / "pid").read_text())
-        until(lambda: bool(children_of(shell)))
+        wait_until(lambda: bool(children_of(shell)))
         [sleep] = children_of(shell)
-        process.send_signal(number)
+        process.send_signal(signal_number)
         process.wait(30)
-    until(lambda: not alive(shell) and not alive(sleep))
-    assert process.returncode in (128 + number, -number)
+    wait_until(lambda: not is_alive(shell) and not is_alive(sleep))
+    assert process.returncode in (128 + signal_number, -signal_number)
 
 
 ALONE = "#!/bin/sh\necho $$ > {0}/new; mv {0}/new {0}/pid; exec sleep 60\n"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda one: one.name)
-@pytest.mark.parametrize("whose", ["an inventory", "a password"])
-def test_one_that_may_ask_at_the_terminal_ends_with_it(tmp_path, whose, number):
+@pytest.mark.parametrize(
+    "signal_number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda signal_number: signal_number.name
+)
+@pytest.mark.parametrize("origin", ["an inventory", "a password"])
+def test_an_inventory_or_password_program_ends_with_the_command(tmp_path, origin, signal_number):
     project = Project(
         tmp_path, {"t": {"host": "127.0.0.1", "port": 9, "passwd_command": f"{tmp_path}/project/program"}}
     )
     program = project.write("program", ALONE.format(tmp_path))
     program.chmod(0o755)
-    named = ["-i", str(program)] if whose == "an inventory" else ["-i", "inventory.yaml"]
+    options = ["-i", str(program)] if origin == "an inventory" else ["-i", "inventory.yaml"]
     environ = {**os.environ, "PYTHONPATH": ROOT, "PUSHSALT_CACHE": str(tmp_path / "cache"), "HOME": str(tmp_path)}
-    command = [sys.executable, "-m", "pushsalt", *named, "run", "t", "test.ping"]
+    command = [sys.executable, "-m", "pushsalt", *options, "run", "t", "test.ping"]
     with subprocess.Popen(
         command, cwd=project.folder, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as process:
-        until((tmp_path / "pid").exists)
+        wait_until((tmp_path / "pid").exists)
         pid = int((tmp_path / "pid").read_text())
-        process.send_signal(number)
-        said = process.communicate(timeout=30)[1]
-    until(lambda: not alive(pid))
-    assert process.returncode in (EXIT_OF_SIGNAL.get(number), -number)
-    assert "Traceback" not in said and "never retrieved" not in said
-    if whose == "an inventory" and number != signal.SIGKILL:
-        assert f"error: stopped by {number.name} while a program of the inventory ran" in said
+        process.send_signal(signal_number)
+        stderr = process.communicate(timeout=30)[1]
+    wait_until(lambda: not is_alive(pid))
+    assert process.returncode in (EXIT_OF_SIGNAL.get(signal_number), -signal_number)
+    assert "Traceback" not in stderr and "never retrieved" not in stderr
+    if origin == "an inventory" and signal_number != signal.SIGKILL:
+        assert f"error: stopped by {signal_number.name} while a program of the inventory ran" in stderr
 
 
-def test_they_end_with_the_time_of_the_command(project, tmp_path):
+def test_programs_end_at_the_timeout_of_the_command(project, tmp_path):
     done = project.json("apply", "here", "py", "--timeout", "8")
     assert done.data["here"]["error"]["kind"] == "timeout"
     shell = int((tmp_path / "pid").read_text())
-    until(lambda: not alive(shell))
+    wait_until(lambda: not is_alive(shell))

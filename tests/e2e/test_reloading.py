@@ -50,7 +50,7 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path, {"it": {"transport": "local"}})
 
 
-def test_a_library_that_a_state_brings_is_there_for_the_next(project: Project, tmp_path: Path) -> None:
+def test_a_library_that_a_state_installs_is_available_to_the_next(project: Project, tmp_path: Path) -> None:
     names = {"folder": str(tmp_path / "lib"), "library": "brought_by_a_state"}
     (tmp_path / "lib").mkdir()
     project.files({"salt/_states/needs.py": NEEDS.format(**names), "salt/_states/places.py": PLACES.format(**names)})
@@ -61,7 +61,7 @@ def test_a_library_that_a_state_brings_is_there_for_the_next(project: Project, t
     assert (bring["result"], late["result"], late["comment"]) == (True, True, "reloaded")
 
 
-def test_grains_are_collected_anew(project: Project, tmp_path: Path) -> None:
+def test_grains_are_collected_again(project: Project, tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     project.write("salt/_grains/flag.py", GRAIN.format(flag=flag))
     shown = "__slot__:salt:grains.get(flag)"

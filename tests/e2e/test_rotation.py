@@ -1,4 +1,4 @@
-"""After a rotation the former secret, which may still be valid, is hidden as the new one is."""
+"""After a rotation the former secret is hidden like the new one, since it may still be valid."""
 
 from __future__ import annotations
 
@@ -47,28 +47,28 @@ class Rotation(Project):
         (self.place / "env").write_text("A=1\n")
         self.write("salt/it.sls", SLS.format(place=self.place))
         self.write("pillar/top.sls", json.dumps({"base": {"*": ["secret"]}}))
-        self.words: list[str] = []
+        self.planted: list[str] = []
         self.rotate()
 
     def rotate(self) -> None:
         """Replace the secrets by new ones."""
-        word = f"c4n/{secrets.token_hex(6)}+&"
+        password = f"c4n/{secrets.token_hex(6)}+&"
         lines = [base64.b64encode(secrets.token_bytes(45)).decode() for _ in range(3)]
         key = "\n".join(["-----BEGIN PRIVATE KEY-----", *lines, "-----END PRIVATE KEY-----", ""])
-        self.words += [word, *lines]
-        pillar = {"db_password": word, "tls_private_key": key, "port": len(self.words)}
+        self.planted += [password, *lines]
+        pillar = {"db_password": password, "tls_private_key": key, "port": len(self.planted)}
         self.write("pillar/secret.sls", json.dumps(pillar))
 
-    def shown(self, text: str) -> list[str]:
+    def leaked(self, text: str) -> list[str]:
         """The secrets that a text contains, in any form."""
         joined = text.replace("\n", "").replace("\\n", "")
-        return [word for word in self.words if any(form in text or form in joined for form in forms(word))]
+        return [secret for secret in self.planted if any(form in text or form in joined for form in encodings(secret))]
 
 
-def forms(word: str) -> set[str]:
-    data = word.encode()
+def encodings(secret: str) -> set[str]:
+    data = secret.encode()
     inner = {base64.b64encode(b"\0" * shift + data)[4:-4].decode() for shift in range(3)}
-    return {word, quote(word), quote(word, safe=""), json.dumps(word)[1:-1], *inner}
+    return {secret, quote(secret), quote(secret, safe=""), json.dumps(secret)[1:-1], *inner}
 
 
 @pytest.fixture
@@ -77,56 +77,56 @@ def rotation(tmp_path: Path) -> Rotation:
 
 
 @pytest.mark.parametrize("out", OUTPUTS)
-def test_the_diff_of_a_rotation(rotation: Rotation, out: str) -> None:
+def test_the_diff_of_a_rotation_hides_both_secrets(rotation: Rotation, out: str) -> None:
     assert all(state["result"] for state in values(rotation.json("apply", "here", "it").data["here"]))
     rotation.rotate()
     for more in (["--test"], ["--test"], []):  # the first run has stored the new pillar
         done = rotation.run("-l", "debug", "apply", "--out", out, "-vv", *more, "here", "it")
         assert "user = app" in done.out and "port = 4" in done.out, done.out
-        assert not rotation.shown(done.out), done.out
-        assert not rotation.shown(done.err), done.err
+        assert not rotation.leaked(done.out), done.out
+        assert not rotation.leaked(done.err), done.err
 
 
-def test_lost_cache_entries(rotation: Rotation) -> None:
-    """Without a cached pillar, lines of the diff itself tell which values are former secrets."""
+def test_secrets_are_hidden_without_a_cached_pillar(rotation: Rotation) -> None:
+    """Without a cached pillar, former secrets are recognized by the lines of the diff."""
     rotation.json("apply", "here", "it")
     for path in rotation.cache.glob("pillar*/*"):
         path.unlink()
     rotation.rotate()
     done = rotation.run("apply", "--out", "json", "--test", "here", "it")
-    assert "port = 4" in done.out and not rotation.shown(done.out), done.out
+    assert "port = 4" in done.out and not rotation.leaked(done.out), done.out
 
 
-def test_what_a_command_prints_of_a_file(rotation: Rotation) -> None:
+def test_the_output_of_a_command_hides_secrets_of_a_file(rotation: Rotation) -> None:
     """No pillar is compiled for the command: the cached one has the secret and the former secrets."""
     rotation.json("apply", "here", "it")
     rotation.rotate()
     rotation.run("run", "here", "pillar.items")
-    place = rotation.place
-    for words in ("cat {0}/conf {0}/key", "base64 {0}/key", "base64 -w0 {0}/conf", "cat {0}/env"):
-        command = words.format(place)
+    folder = rotation.place
+    for template in ("cat {0}/conf {0}/key", "base64 {0}/key", "base64 -w0 {0}/conf", "cat {0}/env"):
+        command = template.format(folder)
         done = rotation.run("-l", "debug", "run", "--out", "json", "here", "cmd.run", command)
-        assert done.code == 0 and not rotation.shown(done.out + done.err), done.out
+        assert done.code == 0 and not rotation.leaked(done.out + done.err), done.out
 
 
-def test_grains_of_a_file(rotation: Rotation) -> None:
+def test_grains_with_the_content_of_a_file_hide_secrets(rotation: Rotation) -> None:
     grain = f"def conf():\n    return {{'conf': open('{rotation.place}/conf').read().split()}}\n"
     rotation.write("salt/_grains/conf.py", grain)
     rotation.json("apply", "here", "it")
     rotation.rotate()
     rotation.run("run", "here", "pillar.items")
-    for words in (["grains", "here"], ["run", "here", "grains.get", "conf"]):
-        done = rotation.run("-l", "debug", *words)
-        assert "url" in done.out and not rotation.shown(done.out + done.err), done.out
+    for arguments in (["grains", "here"], ["run", "here", "grains.get", "conf"]):
+        done = rotation.run("-l", "debug", *arguments)
+        assert "url" in done.out and not rotation.leaked(done.out + done.err), done.out
 
 
 @pytest.mark.parametrize("out", OUTPUTS[:4])
-def test_raw_pillar_hides_secrets_alone(rotation: Rotation, out: str) -> None:
+def test_raw_pillar_hides_only_secrets(rotation: Rotation, out: str) -> None:
     done = rotation.run("run", "--out", out, "here", "pillar.raw")
-    assert "port" in done.out and "4" in done.out and not rotation.shown(done.out), done.out
+    assert "port" in done.out and "4" in done.out and not rotation.leaked(done.out), done.out
     assert done.err.count("unmask=True") == 1
     clear = rotation.json("run", "here", "pillar.raw", "unmask=True")
-    assert clear.data["here"]["db_password"] == rotation.words[0] and not clear.err
+    assert clear.data["here"]["db_password"] == rotation.planted[0] and not clear.err
 
 
 def test_masked_values_are_reported_once(rotation: Rotation) -> None:
@@ -137,17 +137,17 @@ def test_masked_values_are_reported_once(rotation: Rotation) -> None:
 
 
 def test_a_default_is_not_masked(rotation: Rotation) -> None:
-    def asked(*arguments: str) -> object:
+    def returned(*arguments: str) -> object:
         return rotation.json("run", "here", *arguments).data["here"]
 
-    assert asked("pillar.get", "no:such", "plain") == "plain"
-    assert asked("pillar.get", "no:such", "default=plain") == "plain"
-    assert asked("pillar.get", "port", "default=plain") == "**********"
-    assert asked("pillar.item", "port", "none", "default=plain") == {"port": "**********", "none": "plain"}
-    assert asked("pillar.get", "no/such", "default={c: mine}", "delimiter=/") == {"c": "mine"}
+    assert returned("pillar.get", "no:such", "plain") == "plain"
+    assert returned("pillar.get", "no:such", "default=plain") == "plain"
+    assert returned("pillar.get", "port", "default=plain") == "**********"
+    assert returned("pillar.item", "port", "none", "default=plain") == {"port": "**********", "none": "plain"}
+    assert returned("pillar.get", "no/such", "default={c: mine}", "delimiter=/") == {"c": "mine"}
 
 
-def test_errors_and_debug_logs(rotation: Rotation) -> None:
+def test_errors_and_debug_logs_hide_secrets(rotation: Rotation) -> None:
     rotation.json("apply", "here", "it")
     rotation.files(
         {
@@ -158,7 +158,7 @@ def test_errors_and_debug_logs(rotation: Rotation) -> None:
             "salt/failing.sls": "a:\n  module.run:\n    - tells.it: []\n",
         }
     )
-    for words in (
+    for arguments in (
         ["run", "here", "tells.it"],
         ["run", "here", "tells.log"],
         ["apply", "here", "broken"],
@@ -166,19 +166,19 @@ def test_errors_and_debug_logs(rotation: Rotation) -> None:
         ["apply", "here", "failing"],
     ):
         for out in OUTPUTS[:2]:
-            out, err = rotation.start("-l", "all", words[0], "--out", out, *words[1:]).communicate()
-            assert b"**********" in out + err and not rotation.shown((out + err).decode()), out + err
+            out, err = rotation.start("-l", "all", arguments[0], "--out", out, *arguments[1:]).communicate()
+            assert b"**********" in out + err and not rotation.leaked((out + err).decode()), out + err
 
 
-def test_a_pillar_that_cannot_be_read_shows_nothing_of_it(rotation: Rotation) -> None:
-    word = rotation.words[0]
+def test_errors_of_an_invalid_pillar_hide_secrets(rotation: Rotation) -> None:
+    password = rotation.planted[0]
     for text in ("db_password: {0}: [\n", "db_password: {{{{ '{0}' | nofilter }}}}\n", "db_password: '{0}\n"):
-        rotation.write("pillar/secret.sls", text.format(word))
+        rotation.write("pillar/secret.sls", text.format(password))
         done = rotation.run("-l", "all", "run", "--out", "json", "here", "pillar.items")
-        assert done.code and not rotation.shown(done.out + done.err), done.out + done.err
+        assert done.code and not rotation.leaked(done.out + done.err), done.out + done.err
 
 
-def test_a_password_that_is_a_users_name(rotation: Rotation) -> None:
+def test_a_password_that_is_also_a_name_does_not_mask_ids(rotation: Rotation) -> None:
     rotation.write("pillar/secret.sls", json.dumps({"users": [{"uid": 7, "password": "carolina"}]}))
     rotation.write("salt/users/carolina.sls", "add carolina:\n  test.nop:\n    - name: carolina\n")
     done = rotation.json("apply", "--test", "here", "users.carolina")

@@ -1,4 +1,4 @@
-"""A hostile target cannot harm the controller: nothing that it sends is run, shown raw, or waited for without limit."""
+"""A hostile target cannot harm the controller: its data is not run, not shown unescaped, and not waited for forever."""
 
 from __future__ import annotations
 
@@ -24,22 +24,25 @@ BEGIN = ["WAIT", "WAIT"]
 
 
 class Fleet(Project):
-    """A project whose targets are hostile, each with its own frames, except for ``well``."""
+    """A project whose targets send the given frames, except for ``well``, a valid one."""
 
     def __init__(self, folder: Path, frames: dict[str, Frames]) -> None:
         hosts: dict[str, Any] = {"well": {"transport": "local"}}
-        for id, told in frames.items():
-            place = folder / "evil" / id
-            place.mkdir(parents=True)
-            (place / "frames").write_text(json.dumps(told))
-            python = place / "python"
-            python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{hostile.__file__}" "{place}/frames" "$5" "$6"\n')
+        for id, messages in frames.items():
+            directory = folder / "evil" / id
+            directory.mkdir(parents=True)
+            (directory / "frames").write_text(json.dumps(messages))
+            python = directory / "python"
+            python.write_text(
+                f'#!/bin/sh\nexec "{sys.executable}" "{hostile.__file__}" "{directory}/frames" "$5" "$6"\n'
+            )
             python.chmod(0o755)
             hosts[id] = {"transport": "local", "python": str(python)}
         super().__init__(folder, hosts)
         self.evil = folder / "evil"
 
-    def heard(self, id: str) -> str:
+    def received(self, id: str) -> str:
+        """The messages of the controller to a target."""
         return (self.evil / id / "frames.heard").read_text()
 
 
@@ -52,7 +55,7 @@ def answer(expression: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def returned(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+def hostile_fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
     text = NASTY.encode("utf-8", "surrogateescape")
     decoded = NASTY.encode("utf-8", "replace").decode()
     return Fleet(
@@ -67,8 +70,8 @@ def returned(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
 
 
 @pytest.mark.parametrize("out", ["rich", "json", "ndjson", "yaml"])
-def test_what_it_returns_is_data(returned: Fleet, out: str) -> None:
-    done = returned.run("-l", "debug", "run", "--out", out, "*", "test.ping")
+def test_returned_texts_are_escaped(hostile_fleet: Fleet, out: str) -> None:
+    done = hostile_fleet.run("-l", "debug", "run", "--out", out, "*", "test.ping")
     assert done.code == 2
     for text in (done.out, done.err):
         assert not any(ord(letter) < 32 or 127 <= ord(letter) < 160 for letter in text.replace("\n", "")), repr(text)
@@ -80,14 +83,14 @@ def test_what_it_returns_is_data(returned: Fleet, out: str) -> None:
         assert done.error("error")["kind"] == "exception" and done.error("unknown")["kind"] == "unknown_function"
 
 
-def test_one_that_does_not_end_is_let_go(tmp_path: Path) -> None:
+def test_a_target_that_does_not_end_is_not_waited_for(tmp_path: Path) -> None:
     fleet = Fleet(tmp_path, {"stays": [*BEGIN, answer("'done'"), "STAY"]})
     done = fleet.json("run", "*", "test.ping", timeout=40)
     assert done.data == {"well": True, "stays": "done"} and not done.err
 
 
 #: id -> frames, kind
-NONSENSE: dict[str, tuple[Frames, str]] = {
+INVALID_FRAMES: dict[str, tuple[Frames, str]] = {
     "empty": ([["M", "b''"]], "protocol_error"),
     "no-msgpack": ([["M", "raw('c1')"]], "protocol_error"),
     "huge-map": ([["M", "raw('dfffffffff')"]], "protocol_error"),
@@ -113,22 +116,22 @@ NONSENSE: dict[str, tuple[Frames, str]] = {
 
 
 @pytest.fixture(scope="module")
-def nonsense(tmp_path_factory: pytest.TempPathFactory) -> Done:
-    fleet = Fleet(tmp_path_factory.mktemp("nonsense"), {id: frames for id, (frames, _) in NONSENSE.items()})
+def invalid_run(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    fleet = Fleet(tmp_path_factory.mktemp("nonsense"), {id: frames for id, (frames, _) in INVALID_FRAMES.items()})
     return fleet.json("run", "*", "test.ping", "--concurrency", "6", "--timeout", "8")
 
 
-@pytest.mark.parametrize("id", NONSENSE)
-def test_frames_that_make_no_sense(nonsense: Done, id: str) -> None:
-    error = nonsense.error(id)
-    assert error["kind"] == NONSENSE[id][1], error
+@pytest.mark.parametrize("id", INVALID_FRAMES)
+def test_invalid_frames_are_errors(invalid_run: Done, id: str) -> None:
+    error = invalid_run.error(id)
+    assert error["kind"] == INVALID_FRAMES[id][1], error
     assert error["message"].isprintable() and error["message"].startswith(f"{id}: ")
-    assert nonsense.code == 3 and nonsense.data["well"] is True
+    assert invalid_run.code == 3 and invalid_run.data["well"] is True
 
 
 MARKER = "executed-by-the-controller"
 CODE = f"import os\ndef run():\n    open(os.path.expanduser('~/{MARKER}'), 'w').close()\n    return 'done'\n"
-#: questions of a target by which code of its choice would run on the controller
+#: requests of a target that try to run its code on the controller
 ATTACKS: dict[str, dict[str, Any]] = {
     "py": {"k": "template", "text": CODE, "engine": "py"},
     "pipe": {"k": "template", "text": CODE, "engine": "jinja|py"},
@@ -169,8 +172,8 @@ for attack in ATTACKS.values():
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Fleet, Done]:
-    """All questions in one run. The first of a target makes the controller ask for grains; each gets an answer."""
+def requests_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Fleet, Done]:
+    """A run in which targets send all requests. After the first one the controller asks for grains."""
     grains = message(k="ret", re=2, ret={"id": "well"})
 
     def conversation(questions: list[dict[str, Any]]) -> Frames:
@@ -189,26 +192,26 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Fleet, Done]:
     return fleet, fleet.json("run", "*", "test.ping", "--concurrency", "4", "--timeout", "40")
 
 
-def test_nothing_that_it_sends_is_run_on_the_controller(asked: tuple[Fleet, Done]) -> None:
-    fleet, done = asked
+def test_code_of_a_target_is_not_run_on_the_controller(requests_run: tuple[Fleet, Done]) -> None:
+    fleet, done = requests_run
     assert done.data == {"well": True, **dict.fromkeys((*ATTACKS, *PATHS), "well")}
     assert not (fleet.home / MARKER).exists()
     for id in ATTACKS:
-        assert "'answer'" in fleet.heard(id)
+        assert "'answer'" in fleet.received(id)
 
 
 @pytest.mark.parametrize("kind", PATHS)
-def test_only_files_of_the_roots_are_given(asked: tuple[Fleet, Done], kind: str) -> None:
-    fleet, _ = asked
+def test_only_files_of_the_roots_are_sent(requests_run: tuple[Fleet, Done], kind: str) -> None:
+    fleet, _ = requests_run
     if kind == "template":  # without a URL it is a text, and no request is made
-        assert "'text': b''" in fleet.heard(kind)
-    answers = [line for line in fleet.heard(kind).splitlines() if "'k': 'answer'" in line]
+        assert "'text': b''" in fleet.received(kind)
+    answers = [line for line in fleet.received(kind).splitlines() if "'k': 'answer'" in line]
     assert len(answers) == len(URLS)
     for url, line in zip(URLS, answers, strict=True):
         assert url is None or "'missing': True" in line or "'error': " in line, (url, line)
 
 
-def test_its_grains_cannot_become_a_path_or_another_id(tmp_path: Path) -> None:
+def test_grains_cannot_become_a_path_or_another_id(tmp_path: Path) -> None:
     grains = message(k="ret", re=1, ret={"id": "../../well", "os": "../../../x", "nested": {1: [None]}})
     fleet = Fleet(tmp_path, {"evil": [*BEGIN, grains]})
     fleet.write("salt/it.sls", "it:\n  test.nop:\n    - name: {{ grains['id'] }} {{ opts['id'] }}\n")
@@ -218,7 +221,7 @@ def test_its_grains_cannot_become_a_path_or_another_id(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("out", ["json", "rich"])
-def test_a_run_that_returns_nonsense_is_told(tmp_path: Path, out: str) -> None:
+def test_invalid_state_returns_do_not_end_the_command(tmp_path: Path, out: str) -> None:
     grains = message(k="ret", re=1, ret={"id": "evil"})
     state = message(k="state", tag="other_|-x", ret={"result": "maybe", "changes": 7, "comment": [1]})
     end = message(k="ret", re=2, ret={"states": 1})

@@ -12,7 +12,7 @@ from tests.beds.serving import Served
 
 
 @pytest.mark.parametrize(
-    "body, kind, status, words",
+    "body, kind, status, message",
     [
         (b"{", "application/json", 400, "Invalid JSON"),
         (b"[" * 5000, "application/json", 400, "Invalid JSON"),
@@ -28,19 +28,19 @@ from tests.beds.serving import Served
         (b"", "application/json", 400, "Lowstates must be a list"),
     ],
 )
-def test_bodies_that_cannot_be_read(served, body, kind, status, words):
+def test_invalid_bodies_are_refused(served, body, kind, status, message):
     answer = served.request("POST", "/", body, "anna", {"Content-Type": kind})
-    assert answer.status == status and words in answer.data["return"]
+    assert answer.status == status and message in answer.data["return"]
 
 
-def test_expressions_that_are_wrong(served):
+def test_invalid_expressions_are_refused(served):
     answer = served.low("anna", client="local", tgt="( web1", tgt_type="compound", fun="test.ping")
     assert answer.status == 400 and answer.data["return"]
     answer = served.low("anna", client="local", tgt="x", tgt_type="nodegroup", fun="test.ping")
     assert answer.status in (200, 400)
 
 
-def test_a_body_that_is_too_large(served):
+def test_a_body_that_is_too_large_is_refused(served):
     answer = served.request("POST", "/", b"x" * ((1 << 20) + 1), "anna")
     assert answer.status == 413
     with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:  # of unknown length
@@ -55,7 +55,7 @@ def test_a_body_that_is_too_large(served):
         assert connection.recv(20).startswith(b"HTTP/1.1 413")
 
 
-def test_a_head_that_is_too_large(served):
+def test_a_head_that_is_too_large_is_refused(served):
     with socket.create_connection(("127.0.0.1", served.port), timeout=30) as connection:
         try:
             connection.sendall(b"GET / HTTP/1.1\r\nX: " + b"x" * 200_000)
@@ -65,9 +65,9 @@ def test_a_head_that_is_too_large(served):
 
 
 @pytest.mark.slow
-def test_slow_clients_are_let_go(served):
-    """A head, and a body, that come too slowly; others are served meanwhile."""
-    begun = time.monotonic()
+def test_slow_clients_are_disconnected(served):
+    """A head and a body arrive too slowly; other clients are served meanwhile."""
+    start = time.monotonic()
     with (
         socket.create_connection(("127.0.0.1", served.port), timeout=60) as silent,
         socket.create_connection(("127.0.0.1", served.port), timeout=60) as head,
@@ -80,12 +80,12 @@ def test_slow_clients_are_let_go(served):
         assert head.recv(100) == b""  # closed
         assert silent.recv(100) == b""
         assert body.recv(20).startswith(b"HTTP/1.1 408")
-    assert time.monotonic() - begun < 50
+    assert time.monotonic() - start < 50
 
 
 @pytest.mark.slow
-def test_a_client_that_does_not_read(served):
-    """Its stream of events is ended, and the server goes on."""
+def test_a_client_that_does_not_read_is_disconnected(served):
+    """Its stream of events is closed, and the server continues."""
     with socket.create_connection(("127.0.0.1", served.port), timeout=60) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         text = f"GET /events HTTP/1.1\r\nHost: x\r\nX-Auth-Token: {served.token('anna')}\r\nLast-Event-ID: 0\r\n\r\n"
@@ -99,17 +99,17 @@ def test_a_client_that_does_not_read(served):
         assert served.get("/stats", "anna").data["pushsalt serve"]["event_streams"] == 0
 
 
-def test_wrong_passwords_can_be_tried_a_few_times(tmp_path):
+def test_the_number_of_wrong_passwords_is_limited(tmp_path):
     with Served(tmp_path) as served:
-        found = [served.login("ben", f"wrong{number}").status for number in range(7)]
-        assert found == [401] * 5 + [429] * 2
+        statuses = [served.login("ben", f"wrong{number}").status for number in range(7)]
+        assert statuses == [401] * 5 + [429] * 2
         assert served.login("ben").status == 429
         assert int(served.login("ben").headers["retry-after"]) > 0
         assert served.login("anna").status == 200
         assert served.login("nobody").status == 401
 
 
-def test_addresses_of_accounts(tmp_path):
+def test_accounts_can_be_limited_to_addresses(tmp_path):
     acl = {"users": {"anna": ["10.0.0.1"], "*": ["127.0.0.1"]}}
     with Served(tmp_path, rest_cherrypy={"api_acl": acl}) as served:
         assert served.login("anna").status == 401

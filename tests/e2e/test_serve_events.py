@@ -1,4 +1,4 @@
-"""``pushsalt serve``: the stream of events, who sees which, and secrets."""
+"""``pushsalt serve``: the stream of events, which accounts see an event, and secrets."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from tests.beds.serving import HIDDEN, PASSWORD, SECRET
 
 def test_no_secret_in_events_returns_and_records(served):
     with served.stream("anna") as events:
-        found = served.low("anna", client="local", tgt="web1", fun="pillar.get", arg=["password", "unmask=True"])
-        assert found.status == 200 and HIDDEN not in found.body.decode()
-        found = served.low("anna", client="local", tgt="web1", fun="test.arg", kwarg={"password": "kw-s3cr3t-0815"})
-        assert found.status == 200 and "kw-s3cr3t-0815" not in found.body.decode()
+        answer = served.low("anna", client="local", tgt="web1", fun="pillar.get", arg=["password", "unmask=True"])
+        assert answer.status == 200 and HIDDEN not in answer.body.decode()
+        answer = served.low("anna", client="local", tgt="web1", fun="test.arg", kwarg={"password": "kw-s3cr3t-0815"})
+        assert answer.status == 200 and "kw-s3cr3t-0815" not in answer.body.decode()
         assert served.post("/hook/x", {"password": "hook-s3cr3t", "text": HIDDEN}, "anna").status == 200
         assert served.low("anna", client="runner", fun="event.send", arg=["app/end"]).status == 200
-        seen = []
+        received = []
         for event in events:
-            seen.append(json.dumps(event))
+            received.append(json.dumps(event))
             if event["tag"] == "app/end":
                 break
-    text = "".join(seen)
+    text = "".join(received)
     assert "test.arg" in text and "salt/netapi/hook/x" in text
     for secret in (HIDDEN, "kw-s3cr3t-0815", PASSWORD, SECRET, served.token("anna")):
         assert secret not in text
-    kept = b"".join(path.read_bytes() for path in served.project.cache.rglob("*") if path.is_file())
+    stored = b"".join(path.read_bytes() for path in served.project.cache.rglob("*") if path.is_file())
     for secret in (PASSWORD, SECRET, served.token("anna"), "kw-s3cr3t-0815"):
-        assert secret.encode() not in kept
+        assert secret.encode() not in stored
 
 
 def test_an_account_sees_the_events_of_its_own_jobs(served):
@@ -36,9 +36,9 @@ def test_an_account_sees_the_events_of_its_own_jobs(served):
         assert served.low("anna", client="local", tgt="web1", fun="test.ping").status == 200
         assert served.low("anna", client="runner", fun="event.send", arg=["app/secret"]).status == 200
         [row] = served.low("ben", client="local_async", tgt="web1", fun="test.ping").data["return"]
-        seen = [next(events), next(events)]
-    assert [event["tag"] for event in seen] == [f"salt/job/{row['jid']}/new", f"salt/job/{row['jid']}/ret/web1"]
-    assert seen[0]["data"]["user"] == "ben" and seen[0]["data"]["_stamp"]
+        received = [next(events), next(events)]
+    assert [event["tag"] for event in received] == [f"salt/job/{row['jid']}/new", f"salt/job/{row['jid']}/ret/web1"]
+    assert received[0]["data"]["user"] == "ben" and received[0]["data"]["_stamp"]
 
 
 def test_a_stream_continues_after_the_last_event(served):

@@ -19,12 +19,12 @@ from tests.beds.serving import Served
 KILLS = int(os.environ.get("PUSHSALT_KILLS") or 6)
 
 
-def test_fifty_clients_at_a_time(served):
+def test_fifty_clients_are_served_at_once(served):
     """Jobs on the same targets, runners and requests that fail, side by side."""
     token = served.token("anna")
     headers = {"X-Auth-Token": token}
 
-    def one(number):
+    def send_request(number):
         if number % 5 == 0:
             return served.post("/", [{"client": "runner", "fun": "manage.present"}], headers=headers)
         if number % 5 == 1:
@@ -34,8 +34,8 @@ def test_fifty_clients_at_a_time(served):
         )
 
     with ThreadPoolExecutor(50) as pool:
-        found = list(pool.map(one, range(50)))
-    for number, answer in enumerate(found):
+        answers = list(pool.map(send_request, range(50)))
+    for number, answer in enumerate(answers):
         if number % 5 == 1:
             assert answer.status == 401
             continue
@@ -50,8 +50,8 @@ def test_fifty_clients_at_a_time(served):
 def test_the_number_of_jobs_is_limited(tmp_path):
     with Served(tmp_path, rest_cherrypy={"thread_pool": 2}) as served:
         entry = {"client": "local_async", "tgt": "web1", "fun": "test.sleep", "arg": [20]}
-        found = [served.low("anna", **entry).status for _ in range(3)]
-        assert found == [200, 200, 503]
+        statuses = [served.low("anna", **entry).status for _ in range(3)]
+        assert statuses == [200, 200, 503]
 
 
 def test_sigterm_lets_jobs_end(tmp_path):
@@ -60,11 +60,11 @@ def test_sigterm_lets_jobs_end(tmp_path):
         served.token("anna")
         [row] = served.low("anna", client="local_async", tgt="web2", fun="test.sleep", arg=[2]).data["return"]
         with ThreadPoolExecutor(1) as pool, served.stream("anna") as events:
-            waiting = pool.submit(served.post, "/", [entry], "anna")
-            next(events)  # it has begun
+            pending = pool.submit(served.post, "/", [entry], "anna")
+            next(events)  # the job has started
             code, err = served.stop()
             assert (code, err) == (0, "")
-            assert waiting.result().data == {"return": [{"web1": True}]}
+            assert pending.result().data == {"return": [{"web1": True}]}
         document = json.loads(served.project.run("jobs", "show", row["jid"], "--out", "json").out)
         assert document["state"] == "done" and document["Result"]["web2"]["success"] is True
 
@@ -73,9 +73,9 @@ def test_sigterm_lets_jobs_end(tmp_path):
 def test_sigterm_stops_long_jobs(tmp_path):
     with Served(tmp_path) as served:
         [row] = served.low("anna", client="local_async", tgt="web1", fun="test.sleep", arg=[300]).data["return"]
-        begun = time.monotonic()
+        start = time.monotonic()
         code, _ = served.stop(timeout=60)
-        assert code == 0 and time.monotonic() - begun < 45
+        assert code == 0 and time.monotonic() - start < 45
         [job] = json.loads(served.project.run("jobs", "list", "--out", "json").out)
         assert (job["jid"], job["state"]) == (row["jid"], "interrupted")
 
@@ -109,21 +109,21 @@ def test_sigkill_loses_no_event(tmp_path):
             thread.join()
             served.start()
         assert served.get("/stats", headers={"X-Auth-Token": token}).status == 200
-    kept = [event.data["post"]["n"] for event in Journal(tmp_path / "cache").after(0, 100_000)]
-    assert len(sent) > KILLS and set(sent) <= set(kept) and len(kept) == len(set(kept))
+    recorded = [event.data["post"]["n"] for event in Journal(tmp_path / "cache").after(0, 100_000)]
+    assert len(sent) > KILLS and set(sent) <= set(recorded) and len(recorded) == len(set(recorded))
 
 
-def test_a_job_of_a_killed_server_is_lost_and_said_to_be(tmp_path):
+def test_a_job_of_a_killed_server_is_shown_as_lost(tmp_path):
     with Served(tmp_path) as served:
         [row] = served.low("ben", client="local_async", tgt="web1", fun="test.sleep", arg=[300]).data["return"]
         served.kill()
         served.start()
-        found = served.get(f"/jobs/{row['jid']}", "ben").data  # it is still the account's own
-        assert found["info"][0]["User"] == "ben" and found["return"] == [{}]
+        data = served.get(f"/jobs/{row['jid']}", "ben").data  # it is still the account's own
+        assert data["info"][0]["User"] == "ben" and data["return"] == [{}]
         [job] = json.loads(served.project.run("jobs", "list", "--out", "json").out)
         assert job["state"] == "lost"
 
 
-def test_one_signal_is_enough(tmp_path):
+def test_one_sigint_stops_the_server(tmp_path):
     with Served(tmp_path) as served:
         assert served.stop(signal.SIGINT) == (0, "")

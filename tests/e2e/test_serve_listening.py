@@ -1,4 +1,4 @@
-"""``pushsalt serve``: addresses, TLS, configurations that are refused."""
+"""``pushsalt serve``: addresses, TLS, and invalid configurations."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from tests.beds.serving import PASSWORD, Served
 
 
 def certificate(folder):
-    words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1"]
-    words += ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    argv = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1"]
+    argv += ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
     folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run([*words, "-keyout", folder / "key.pem", "-out", folder / "crt.pem"], check=True, capture_output=True)
+    subprocess.run([*argv, "-keyout", folder / "key.pem", "-out", folder / "crt.pem"], check=True, capture_output=True)
     (folder / "key.pem").chmod(0o600)
     return {"ssl_crt": str(folder / "crt.pem"), "ssl_key": str(folder / "key.pem")}
 
 
-def test_tls(tmp_path):
+def test_serve_uses_tls(tmp_path):
     files = certificate(tmp_path / "tls")
     with Served(tmp_path, rest_cherrypy=files) as served:
         assert served.url.startswith("https://127.0.0.1:")
@@ -39,7 +39,7 @@ def test_tls(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "words, settings, said",
+    "arguments, settings, message",
     [
         (["--listen", "0.0.0.0:0"], {}, "need TLS"),
         (["--listen", "0.0.0.0:0"], {"disable_ssl": True}, "need TLS"),
@@ -54,24 +54,24 @@ def test_tls(tmp_path):
         (["--listen", ":0"], {"api_acl": ["x"]}, "api_acl"),
     ],
 )
-def test_settings_that_are_refused(tmp_path, words, settings, said):
+def test_invalid_settings_are_refused(tmp_path, arguments, settings, message):
     served = Served(tmp_path, rest_cherrypy=settings)
-    done = served.project.run("serve", *words)
-    assert (done.code, done.out) == (1, "") and said in done.err
+    done = served.project.run("serve", *arguments)
+    assert (done.code, done.out) == (1, "") and message in done.err
 
 
-def test_without_accounts_nothing_is_served(tmp_path):
+def test_serve_needs_accounts(tmp_path):
     done = Project(tmp_path, {"web1": {"transport": "local"}}).run("serve", "--listen", ":0")
     assert done.code == 1 and "no accounts" in done.err and "external_auth" in done.err
 
 
-def test_an_address_that_is_taken(served, tmp_path):
+def test_an_address_in_use_is_an_error(served, tmp_path):
     done = Served(tmp_path).project.run("serve", "--listen", f"127.0.0.1:{served.port}")
     assert done.code == 1 and "--listen" in done.err
 
 
-def test_without_the_extra(tmp_path):
-    """The command says what to install."""
+def test_a_missing_package_is_an_error(tmp_path):
+    """The error names the package to install."""
     served = Served(tmp_path)
     served.project.write("hidden/starlette.py", "raise ImportError('no starlette here')\n")
     path = f"{served.project.folder}/hidden{os.pathsep}{served.project.environment['PYTHONPATH']}"
@@ -80,6 +80,6 @@ def test_without_the_extra(tmp_path):
     assert done.code == 1 and "pip install 'pushsalt[serve]'" in done.err
 
 
-def test_the_unit_file(served):
+def test_unit_prints_a_unit_file(served):
     done = served.project.run("serve", "--listen", ":8001", "--unit")
     assert done.code == 0 and "ExecStart=" in done.out and "serve --listen :8001" in done.out

@@ -15,7 +15,7 @@ from tests.beds.serving import PASSWORD
 
 @pytest.fixture
 def pepper(served, tmp_path):
-    """The command ``pepper`` of the package salt-pepper, as an account."""
+    """A function that runs the command ``pepper`` of the package salt-pepper as an account, and returns its output."""
     pytest.importorskip("pepper")
     home = tmp_path / "home"
     home.mkdir()
@@ -34,10 +34,10 @@ def pepper(served, tmp_path):
 
 
 def rets(text):
-    return {id: one["ret"] for id, one in json.loads(text)["return"][0].items()}
+    return {id: result["ret"] for id, result in json.loads(text)["return"][0].items()}
 
 
-def test_pepper_on_targets(pepper):
+def test_pepper_runs_functions_on_targets(pepper):
     assert rets(pepper("*", "test.ping")) == {"web1": True, "web2": True, "db1": True}
     assert rets(pepper("web1", "test.kwarg", "hello=dolly"))["web1"]["hello"] == "dolly"
     assert rets(pepper("-L", "web1,db1", "test.ping")) == {"web1": True, "db1": True}
@@ -49,32 +49,32 @@ def test_pepper_on_targets(pepper):
 
 
 def pepper_error(pepper, *arguments, **kwargs):
-    with pytest.raises(AssertionError) as found:
+    with pytest.raises(AssertionError) as error:
         pepper(*arguments, **kwargs)
-    return str(found.value)
+    return str(error.value)
 
 
-def test_pepper_with_other_clients(pepper):
-    [found] = json.loads(pepper("--client=runner", "manage.present"))["return"]
-    assert found["data"]["return"] == ["db1", "web1", "web2"] and found["data"]["user"] == "anna"
-    assert found["tag"] == f"salt/run/{found['data']['jid']}/ret"
+def test_pepper_uses_other_clients(pepper):
+    [result] = json.loads(pepper("--client=runner", "manage.present"))["return"]
+    assert result["data"]["return"] == ["db1", "web1", "web2"] and result["data"]["user"] == "anna"
+    assert result["tag"] == f"salt/run/{result['data']['jid']}/ret"
     [row] = json.loads(pepper("--client=local_async", "web*", "test.ping"))["return"]
-    [found] = json.loads(pepper("--client=runner", "jobs.lookup_jid", f"jid={row['jid']}"))["return"]
-    assert set(found["data"]["return"]) <= {"web1", "web2"}
+    [result] = json.loads(pepper("--client=runner", "jobs.lookup_jid", f"jid={row['jid']}"))["return"]
+    assert set(result["data"]["return"]) <= {"web1", "web2"}
     [row] = json.loads(pepper("--client=runner_async", "manage.present"))["return"]
     assert row["tag"] == f"salt/run/{row['jid']}"
     batch = json.loads(pepper("--batch", "1", "web*", "test.ping"))["return"]
-    assert {id for one in batch for id in one} == {"web1", "web2"}
+    assert {id for returned in batch for id in returned} == {"web1", "web2"}
     low = json.dumps([{"client": "local", "tgt": "db1", "fun": "test.ping"}])
     assert rets(pepper("--json", low)) == {"db1": True}
 
 
-def test_pepper_keeps_its_token(pepper):
+def test_pepper_reuses_its_token(pepper):
     pepper("-T", "web1", "test.ping")
-    kept = (pepper.home / ".peppercache").read_text()
-    assert json.loads(kept)["user"] == "anna"
+    cached = (pepper.home / ".peppercache").read_text()
+    assert json.loads(cached)["user"] == "anna"
     pepper("-T", "web1", "test.ping")
-    assert (pepper.home / ".peppercache").read_text() == kept
+    assert (pepper.home / ".peppercache").read_text() == cached
     assert rets(pepper("-r", "web1", "test.ping")) == {"web1": True}
 
 
@@ -82,17 +82,17 @@ def test_pepper_keeps_its_token(pepper):
     "flag, bad, good",
     [("--fail-any", 3, 0), ("--fail-any-none", 3, 0), ("--fail-all", 0, 0), ("--fail-all-none", 0, 0)],
 )
-def test_exit_codes_of_pepper(pepper, flag, bad, good):
-    """By pepper's own rule for return codes, which its command heeds where Salt is installed beside it."""
+def test_return_codes_suit_pepper(pepper, flag, bad, good):
+    """By pepper's rule for return codes, which its command applies if Salt is installed, too."""
     from pepper.retcode import PepperRetcode
 
     options = argparse.Namespace(**dict.fromkeys(("fail_any", "fail_any_none", "fail_all", "fail_all_none"), False))
     setattr(options, flag[2:].replace("-", "_"), True)
-    found = json.loads(pepper("*", "test.ping"))["return"]
-    assert PepperRetcode().validate(options, found) == good
-    found[0]["web1"] = json.loads(pepper("web1", "cmd.run", "exit 3"))["return"][0]["web1"]
-    assert found[0]["web1"]["retcode"] == 3
-    assert PepperRetcode().validate(options, found) == bad
+    returns = json.loads(pepper("*", "test.ping"))["return"]
+    assert PepperRetcode().validate(options, returns) == good
+    returns[0]["web1"] = json.loads(pepper("web1", "cmd.run", "exit 3"))["return"][0]["web1"]
+    assert returns[0]["web1"]["retcode"] == 3
+    assert PepperRetcode().validate(options, returns) == bad
 
 
 def test_pepper_waits_for_all_targets(pepper):
@@ -100,7 +100,7 @@ def test_pepper_waits_for_all_targets(pepper):
     assert "web1" in text and "web2" in text and "Failed" not in text
 
 
-def test_the_library_of_pepper(served):
+def test_the_library_of_pepper_runs_functions(served):
     pepper = pytest.importorskip("pepper")
     api = pepper.Pepper(served.url)
     assert api.login("anna", PASSWORD, "file")["user"] == "anna"

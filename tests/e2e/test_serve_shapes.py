@@ -1,4 +1,4 @@
-"""``pushsalt serve``: answers in Salt's shapes."""
+"""``pushsalt serve``: answers have Salt's shapes."""
 
 from __future__ import annotations
 
@@ -18,47 +18,47 @@ def test_a_login_has_salts_shape(served):
     assert served.get("/").data["return"] == "Welcome"
 
 
-def test_the_clients(served):
+def test_answers_of_clients_have_salts_shape(served):
     low = served.low
     assert low("anna", client="local", tgt="web*", fun="test.ping").data == {"return": [{"web1": True, "web2": True}]}
-    found = low("anna", client="local", tgt="web1", fun="test.arg", arg=["x", "a=1"], full_return=True).data
-    one = found["return"][0]["web1"]
-    assert (one["ret"]["args"], one["ret"]["kwargs"]["a"]) == (["x"], 1)
-    assert one["ret"]["kwargs"]["__pub_jid"] == one["jid"]
-    assert (one["retcode"], len(one["jid"])) == (0, 20)
-    found = low("anna", client="local", tgt="web1", fun="state.apply", arg=["bad"], full_return=True).data
-    one = found["return"][0]["web1"]
-    assert (one["out"], one["retcode"]) == ("highstate", 2)
-    assert [state["result"] for state in one["ret"].values()] == [False]
-    found = low("anna", client="local_batch", tgt="*", fun="test.ping", batch="1").data["return"]
-    assert sorted(found, key=str) == [{"db1": True}, {"web1": True}, {"web2": True}]
+    data = low("anna", client="local", tgt="web1", fun="test.arg", arg=["x", "a=1"], full_return=True).data
+    result = data["return"][0]["web1"]
+    assert (result["ret"]["args"], result["ret"]["kwargs"]["a"]) == (["x"], 1)
+    assert result["ret"]["kwargs"]["__pub_jid"] == result["jid"]
+    assert (result["retcode"], len(result["jid"])) == (0, 20)
+    data = low("anna", client="local", tgt="web1", fun="state.apply", arg=["bad"], full_return=True).data
+    result = data["return"][0]["web1"]
+    assert (result["out"], result["retcode"]) == ("highstate", 2)
+    assert [state["result"] for state in result["ret"].values()] == [False]
+    data = low("anna", client="local_batch", tgt="*", fun="test.ping", batch="1").data["return"]
+    assert sorted(data, key=str) == [{"db1": True}, {"web1": True}, {"web2": True}]
     assert len(low("anna", client="local_subset", tgt="*", fun="test.ping", subset=2).data["return"][0]) == 2
     assert low("anna", client="local", tgt="none", fun="test.ping").data == {"return": [{}]}
     assert low("anna", client="runner", fun="manage.present").data == {"return": [["db1", "web1", "web2"]]}
-    found = low("anna", client="runner", fun="test.arg", arg=[1], kwarg={"a": "b"}, full_return=True).data
-    [one] = found["return"]
-    assert one["tag"] == f"salt/run/{one['data']['jid']}/ret" and one["data"]["_stamp"].endswith("+00:00")
-    assert (one["data"]["fun"], one["data"]["fun_args"]) == ("runner.test.arg", [1, {"a": "b"}])
-    assert one["data"]["return"] == {"args": [1], "kwargs": {"a": "b"}} and one["data"]["success"] is True
+    data = low("anna", client="runner", fun="test.arg", arg=[1], kwarg={"a": "b"}, full_return=True).data
+    [result] = data["return"]
+    assert result["tag"] == f"salt/run/{result['data']['jid']}/ret" and result["data"]["_stamp"].endswith("+00:00")
+    assert (result["data"]["fun"], result["data"]["fun_args"]) == ("runner.test.arg", [1, {"a": "b"}])
+    assert result["data"]["return"] == {"args": [1], "kwargs": {"a": "b"}} and result["data"]["success"] is True
     assert "no.such" in low("anna", client="runner", fun="no.such").data["return"][0]
 
 
-def test_jobs_that_are_begun_and_looked_up(served):
+def test_a_job_is_started_and_looked_up(served):
     [row] = served.low("anna", client="local_async", tgt="web*", fun="test.ping").data["return"]
     assert row["minions"] == ["web1", "web2"]
-    found = served.wait_job(row["jid"])
-    assert found["return"] == [{"web1": True, "web2": True}]
-    info = found["info"][0]
+    job = served.wait_job(row["jid"])
+    assert job["return"] == [{"web1": True, "web2": True}]
+    info = job["info"][0]
     assert (info["Function"], info["Target"], info["User"], info["jid"]) == ("test.ping", "web*", "anna", row["jid"])
     kwarg = {"jid": row["jid"]}
-    assert served.low("anna", client="runner", fun="jobs.lookup_jid", kwarg=kwarg).data["return"] == found["return"]
+    assert served.low("anna", client="runner", fun="jobs.lookup_jid", kwarg=kwarg).data["return"] == job["return"]
     answer = served.post("/minions", [{"tgt": "web1", "fun": "test.ping"}], "anna")
     assert answer.status == 202
-    [jid] = [each["jid"] for each in answer.data["return"]]
+    [jid] = [entry["jid"] for entry in answer.data["return"]]
     assert answer.data["_links"] == {"jobs": [{"href": f"/jobs/{jid}"}]}
 
 
-def test_a_runner_that_is_begun_has_the_jid_that_was_told(served):
+def test_a_started_runner_has_the_returned_jid(served):
     with served.stream("anna") as events:
         [row] = served.low("anna", client="runner_async", fun="state.orchestrate", arg=["orch"]).data["return"]
         assert row["tag"] == f"salt/run/{row['jid']}"
@@ -68,18 +68,18 @@ def test_a_runner_that_is_begun_has_the_jid_that_was_told(served):
     assert document["user"] == "anna" and document["state"] == "done"
 
 
-def test_grains_of_targets(served):
-    found = served.get("/minions/db1", "anna").data["return"][0]
-    assert found["db1"]["role"] == "db"
+def test_grains_are_returned_per_target(served):
+    minions = served.get("/minions/db1", "anna").data["return"][0]
+    assert minions["db1"]["role"] == "db"
     assert set(served.get("/minions", "anna").data["return"][0]) == {"web1", "web2", "db1"}
 
 
-def test_a_form_and_yaml(served):
-    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+def test_forms_and_yaml_are_accepted(served):
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
     body = b"client=local&tgt=web1&fun=test.arg&arg=one%3D1&arg=two"
-    found = served.request("POST", "/", body, "anna", kind).data["return"][0]["web1"]
-    assert (found["args"], found["kwargs"]["one"]) == (["two"], 1)
-    kind = {"Content-Type": "application/x-yaml", "Accept": "application/x-yaml"}
-    answer = served.request("POST", "/", b"- {client: local, tgt: web1, fun: test.ping}\n", "anna", kind)
+    result = served.request("POST", "/", body, "anna", headers).data["return"][0]["web1"]
+    assert (result["args"], result["kwargs"]["one"]) == (["two"], 1)
+    headers = {"Content-Type": "application/x-yaml", "Accept": "application/x-yaml"}
+    answer = served.request("POST", "/", b"- {client: local, tgt: web1, fun: test.ping}\n", "anna", headers)
     assert answer.headers["content-type"] == "application/x-yaml"
     assert answer.body == b"return:\n- web1: true\n"

@@ -42,13 +42,13 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
-def managed(project: Project, target: str, dest: Path, *arguments: str) -> dict[str, object]:
+def run_managed(project: Project, target: str, dest: Path, *arguments: str) -> dict[str, object]:
     (ret,) = values(project.json("run", target, "state.single", "file.managed", str(dest), *arguments).data[target])
     return ret
 
 
-def test_a_scheme_of_a_plugin(project, tmp_path):
-    asked = tmp_path / "bucket" / "asked"
+def test_a_plugin_provides_a_scheme(project, tmp_path):
+    requests_log = tmp_path / "bucket" / "asked"
     project.write(
         "salt/it.sls",
         f"{tmp_path}/$id.dest:\n  file.managed:\n    - source: s3://file\n".replace("$id", "{{ grains.id }}"),
@@ -56,24 +56,24 @@ def test_a_scheme_of_a_plugin(project, tmp_path):
     done = project.json("apply", "*", "it").data
     assert all(values(done[name])[0]["result"] is True for name in "ab"), done
     assert [(tmp_path / f"{name}.dest").read_bytes() for name in "ab"] == [DATA, DATA]
-    assert asked.read_text() == "s3://file\n", "once for both"
+    assert requests_log.read_text() == "s3://file\n", "once for both"
     dest = tmp_path / "a.dest"
-    assert managed(project, "a", dest, "source=s3://file")["changes"] == {}
+    assert run_managed(project, "a", dest, "source=s3://file")["changes"] == {}
     right = hashlib.md5(DATA).hexdigest()
-    assert managed(project, "a", dest, "source=s3://file", f"source_hash={right}")["result"] is True
-    wrong = managed(project, "a", tmp_path / "new", "source=s3://file", "source_hash=" + right[::-1])
+    assert run_managed(project, "a", dest, "source=s3://file", f"source_hash={right}")["result"] is True
+    wrong = run_managed(project, "a", tmp_path / "new", "source=s3://file", "source_hash=" + right[::-1])
     assert wrong["result"] is False and "does not match actual checksum" in str(wrong["comment"])
-    missing = managed(project, "a", dest, "source=s3://nothing")
+    missing = run_managed(project, "a", dest, "source=s3://nothing")
     assert missing["result"] is False and "s3://nothing not found" in str(missing["comment"])
-    broken = managed(project, "a", dest, "source=s3://broken")
+    broken = run_managed(project, "a", dest, "source=s3://broken")
     assert broken["result"] is False and "OSError: no such bucket" in str(broken["comment"])
-    unknown = managed(project, "a", dest, "source=swift://x/y")
+    unknown = run_managed(project, "a", dest, "source=swift://x/y")
     assert unknown["result"] is False and "the protocol swift is not supported" in str(unknown["comment"])
     assert project.json("run", "a", "cp.get_url", "s3://file", str(tmp_path / "got")).code == 0
     assert (tmp_path / "got").read_bytes() == DATA
 
 
-def test_a_target_cannot_make_up_a_url(project, tmp_path):
+def test_a_target_cannot_choose_a_url(project, tmp_path):
     """The target composes the string: no file of the operator names it."""
     project.write("salt/_modules/sly.py", "def ask():\n    return __salt__['cp.cache_file']('s3' + '://file')\n")
     assert project.json("run", "a", "sly.ask").data["a"] is False
@@ -98,9 +98,9 @@ def web(tmp_path_factory) -> Iterator[tuple[str, Path]]:
 def test_source_hash_in_all_its_forms(project, tmp_path, web):
     url, folder = web
     sums = f"{hashlib.sha256(OTHER).hexdigest()}  other\n{hashlib.sha256(DATA).hexdigest()}  file\n"
-    for place in (folder, tmp_path, project.folder / "salt", tmp_path / "bucket"):
-        (place / "SUMS").write_text(sums)
-        (place / "file").write_bytes(DATA)
+    for directory in (folder, tmp_path, project.folder / "salt", tmp_path / "bucket"):
+        (directory / "SUMS").write_text(sums)
+        (directory / "file").write_bytes(DATA)
     literal = hashlib.sha512(DATA).hexdigest()
     forms = [
         literal,
@@ -116,10 +116,10 @@ def test_source_hash_in_all_its_forms(project, tmp_path, web):
     wrong = {"source_hash": "salt://SUMS", "source_hash_name": "other"}
     lines = []
     for number, form in enumerate([*forms, wrong]):
-        more = form if isinstance(form, dict) else {"source_hash": form}
+        arguments = form if isinstance(form, dict) else {"source_hash": form}
         for kind, source in (("web", f"{url}/file"), ("local", f"{tmp_path}/file"), ("plugin", "s3://file")):
             lines += [f"{tmp_path}/{kind}{number}:", "  file.managed:", f"    - source: {source}"]
-            lines += [f"    - {key}: {value}" for key, value in more.items()]
+            lines += [f"    - {key}: {value}" for key, value in arguments.items()]
     project.write("salt/it.sls", "\n".join(lines) + "\n")
     done = values(project.json("apply", "a", "it").data["a"])
     assert len(done) == 3 * (len(forms) + 1)

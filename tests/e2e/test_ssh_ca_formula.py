@@ -27,7 +27,7 @@ pytestmark = [
 ]
 
 
-class Site:
+class Machine:
     """A machine web1 whose /etc/ssh is a folder of the test, and the CA of its environment."""
 
     def __init__(self, folder: Path, socket: str) -> None:
@@ -43,7 +43,7 @@ class Site:
         self.project = CaProject(folder, {"web1": self.bed.targets["web1"].host()})
         self.project.more = {"SSH_AUTH_SOCK": socket}
         shutil.copy(self.bed.known_hosts, self.project.home / ".ssh/known_hosts")
-        pubs = [word for name in ("root", "user", "host") for word in (f"--{name}-ca", f"{folder / name}.pub")]
+        pubs = [argument for name in ("root", "user", "host") for argument in (f"--{name}-ca", f"{folder / name}.pub")]
         self.project.good("init", "prod", "--root", *pubs[1:])
         self.project.good(
             "sign-host", "--env", "prod", "--id", "web1", "--name", "127.0.0.1", f"{self.bed.host_key}.pub"
@@ -84,8 +84,8 @@ class Site:
         self.serial = str(done["serial"])
         return key
 
-    async def enters(self, key: Path, *known_hosts: Path) -> str:
-        """An empty text, or the error kind."""
+    async def login_error(self, key: Path, *known_hosts: Path) -> str:
+        """The error kind of a login with this key, or an empty text if it succeeds."""
         host = self.bed.targets["web1"].host()
         target = Target("web1", host="127.0.0.1", port=host["port"], user=host["user"], priv=(str(key),), agent=False)
         options = ConnectOptions(known_hosts=known_hosts or (self.bed.known_hosts,), ssh_config=(), connect_timeout=8)
@@ -97,124 +97,126 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path):
+def machine(tmp_path):
     for name in ("root", "user", "host"):
         keygen(tmp_path / name)
     with agent(tmp_path / "agent", *(tmp_path / name for name in ("root", "user", "host"))) as socket:
-        found = Site(tmp_path, socket)
-        with found.bed:
-            yield found
+        machine = Machine(tmp_path, socket)
+        with machine.bed:
+            yield machine
 
 
-async def test_users_hosts_and_revocation_reach_the_machine(site):
-    assert "ssh_ca-config" in site.good("--test") and not (site.etc / "ssh_ca").exists()
-    assert {"ssh_ca-config", "ssh_ca-revoked", "ssh_ca-host-certificate-ed25519", "ssh_ca-reloaded"} <= site.good()
-    assert site.good() == set()
-    alice, bob = site.user("alice"), site.user("bob", role="db")
-    assert [await site.enters(key) for key in (alice, bob, site.bed.key)] == ["", "auth_failed", ""]
+async def test_users_hosts_and_revocation_reach_the_machine(machine):
+    assert "ssh_ca-config" in machine.good("--test") and not (machine.etc / "ssh_ca").exists()
+    assert {"ssh_ca-config", "ssh_ca-revoked", "ssh_ca-host-certificate-ed25519", "ssh_ca-reloaded"} <= machine.good()
+    assert machine.good() == set()
+    alice, bob = machine.user("alice"), machine.user("bob", role="db")
+    assert [await machine.login_error(key) for key in (alice, bob, machine.bed.key)] == ["", "auth_failed", ""]
     # the host is accepted because of its certificate only
-    assert await site.enters(alice, site.project.root / "known_hosts") == ""
-    assert "@cert-authority * ssh-ed25519 " in (site.etc / "ssh_known_hosts2").read_text()
+    assert await machine.login_error(alice, machine.project.root / "known_hosts") == ""
+    assert "@cert-authority * ssh-ed25519 " in (machine.etc / "ssh_known_hosts2").read_text()
     # a renewed host certificate, and a revocation
-    site.project.good("sign-host", "--env", "prod", "--renew", "--within", "100d")
-    site.project.good("revoke", site.serial, f"{alice}.pub")
-    assert await site.enters(alice) == ""
-    changed = site.good()
+    machine.project.good("sign-host", "--env", "prod", "--renew", "--within", "100d")
+    machine.project.good("revoke", machine.serial, f"{alice}.pub")
+    assert await machine.login_error(alice) == ""
+    changed = machine.good()
     assert {"ssh_ca-revoked", "ssh_ca-host-certificate-ed25519", "ssh_ca-reloaded"} <= changed
     assert "ssh_ca-config" not in changed
-    assert [await site.enters(key) for key in (alice, site.bed.key)] == ["auth_failed", ""]
+    assert [await machine.login_error(key) for key in (alice, machine.bed.key)] == ["auth_failed", ""]
 
 
-async def test_roles_follow_the_pillar(site):
-    site.good()
-    bob = site.user("bob", role="db")
-    assert await site.enters(bob) == "auth_failed"
+async def test_roles_follow_the_pillar(machine):
+    machine.good()
+    bob = machine.user("bob", role="db")
+    assert await machine.login_error(bob) == "auth_failed"
     login = getpass.getuser()
-    site.configure(
-        site.project.fingerprint(), logins={login: ["db"], "other": ["web"]}, principals={login: ["break-glass"]}
+    machine.configure(
+        machine.project.fingerprint(), logins={login: ["db"], "other": ["web"]}, principals={login: ["break-glass"]}
     )
-    site.good()
-    assert await site.enters(bob) == ""
-    assert (site.etc / "ssh_ca/principals" / login).read_text() == "prod-db\nbreak-glass\n"
-    site.configure(site.project.fingerprint(), logins={"other": ["web"]})
-    site.good()
-    assert await site.enters(bob) == "auth_failed"
-    assert [path.name for path in (site.etc / "ssh_ca/principals").iterdir()] == ["other"]
+    machine.good()
+    assert await machine.login_error(bob) == ""
+    assert (machine.etc / "ssh_ca/principals" / login).read_text() == "prod-db\nbreak-glass\n"
+    machine.configure(machine.project.fingerprint(), logins={"other": ["web"]})
+    machine.good()
+    assert await machine.login_error(bob) == "auth_failed"
+    assert [path.name for path in (machine.etc / "ssh_ca/principals").iterdir()] == ["other"]
 
 
-async def test_certificates_only_when_told(site):
-    site.configure(site.project.fingerprint(), authorized_keys=False, logins={})
-    assert list(site.failed()) == ["ssh_ca-nobody-gets-in"] and not (site.etc / "sshd_config.d").exists()
-    site.configure(site.project.fingerprint(), authorized_keys=False)
-    site.good()
-    assert await site.enters(site.bed.key) == "auth_failed"
-    assert await site.enters(site.user("alice")) == ""
+async def test_authorized_keys_are_refused_if_configured(machine):
+    machine.configure(machine.project.fingerprint(), authorized_keys=False, logins={})
+    assert list(machine.failed()) == ["ssh_ca-nobody-gets-in"] and not (machine.etc / "sshd_config.d").exists()
+    machine.configure(machine.project.fingerprint(), authorized_keys=False)
+    machine.good()
+    assert await machine.login_error(machine.bed.key) == "auth_failed"
+    assert await machine.login_error(machine.user("alice")) == ""
 
 
-async def test_a_configuration_that_sshd_refuses_is_not_put_in_place(site):
-    config = site.folder / "bed/sshd-web1.conf"
+async def test_a_configuration_that_sshd_refuses_is_not_put_in_place(machine):
+    config = machine.folder / "bed/sshd-web1.conf"
     before = config.read_text()
     config.write_text(before + "NoSuchWord yes\n")
-    failed = site.failed()
+    failed = machine.failed()
     assert "ssh_ca-config" in failed and "ssh_ca-reloaded" in failed
-    assert not list((site.etc / "sshd_config.d").glob("*"))
-    assert await site.enters(site.bed.key) == ""
+    assert not list((machine.etc / "sshd_config.d").glob("*"))
+    assert await machine.login_error(machine.bed.key) == ""
 
 
-def test_a_configuration_without_include_is_said(site):
-    config = site.folder / "bed/sshd-web1.conf"
+def test_a_configuration_without_include_is_an_error(machine):
+    config = machine.folder / "bed/sshd-web1.conf"
     config.write_text(config.read_text().replace("Include", "# Include"))
-    assert "ssh_ca-in-force" in site.failed()
-    site.configure(site.project.fingerprint(), include=True)
-    site.good()
-    assert config.read_text().startswith(f"Include {site.etc}/sshd_config.d/*.conf\n")
+    assert "ssh_ca-in-force" in machine.failed()
+    machine.configure(machine.project.fingerprint(), include=True)
+    machine.good()
+    assert config.read_text().startswith(f"Include {machine.etc}/sshd_config.d/*.conf\n")
 
 
-async def test_a_host_certificate_for_another_key_is_refused_there(site):
-    keygen(site.folder / "other")
-    site.project.good(
-        "sign-host", "--env", "prod", "--id", "web1", "--name", "127.0.0.1", f"{site.folder / 'other'}.pub"
+async def test_a_host_certificate_for_another_key_is_refused(machine):
+    keygen(machine.folder / "other")
+    machine.project.good(
+        "sign-host", "--env", "prod", "--id", "web1", "--name", "127.0.0.1", f"{machine.folder / 'other'}.pub"
     )
-    assert "ssh_ca-host-certificate-ed25519" in site.failed()
-    assert not (site.etc / "ssh_host_ed25519_key-cert.pub").exists()
-    assert [await site.enters(key) for key in (site.user("alice"), site.bed.key)] == ["", ""]
+    assert "ssh_ca-host-certificate-ed25519" in machine.failed()
+    assert not (machine.etc / "ssh_host_ed25519_key-cert.pub").exists()
+    assert [await machine.login_error(key) for key in (machine.user("alice"), machine.bed.key)] == ["", ""]
 
 
-async def test_nothing_of_a_manifest_that_does_not_verify_reaches_a_machine(site):
-    keygen(site.folder / "mallory")
-    manifest = site.project.root / "manifest.json"
-    good = manifest.read_text()
-    mine, theirs = (" ".join((site.folder / f"{name}.pub").read_text().split()[:2]) for name in ("mallory", "user"))
-    assert theirs in good
-    manifest.write_text(good.replace(theirs, mine))
-    assert "does not have a signature of the root" in site.failed()["ssh_ca-not-used"]
-    manifest.write_text(good)
-    root = site.project.fingerprint()
-    site.configure(root="SHA256:" + "A" * 43)
-    assert "but the configuration requires" in site.failed()["ssh_ca-not-used"]
-    site.configure(root="")
-    code, said = site.apply()
-    assert code == 2 and "`root` is not set" in str(said)
-    site.configure(root, env="dev")
-    assert "no environment 'dev'" in site.failed()["ssh_ca-not-used"]
-    site.configure(root)
-    krl = site.project.root / "envs/prod/revoked.krl"
+async def test_an_invalid_manifest_is_not_applied(machine):
+    keygen(machine.folder / "mallory")
+    manifest = machine.project.root / "manifest.json"
+    valid = manifest.read_text()
+    attacker_key, user_key = (
+        " ".join((machine.folder / f"{name}.pub").read_text().split()[:2]) for name in ("mallory", "user")
+    )
+    assert user_key in valid
+    manifest.write_text(valid.replace(user_key, attacker_key))
+    assert "does not have a signature of the root" in machine.failed()["ssh_ca-not-used"]
+    manifest.write_text(valid)
+    root = machine.project.fingerprint()
+    machine.configure(root="SHA256:" + "A" * 43)
+    assert "but the configuration requires" in machine.failed()["ssh_ca-not-used"]
+    machine.configure(root="")
+    code, returned = machine.apply()
+    assert code == 2 and "`root` is not set" in str(returned)
+    machine.configure(root, env="dev")
+    assert "no environment 'dev'" in machine.failed()["ssh_ca-not-used"]
+    machine.configure(root)
+    krl = machine.project.root / "envs/prod/revoked.krl"
     krl.write_bytes(krl.read_bytes()[:-4])
-    assert "not a revocation list" in site.failed()["ssh_ca-not-used"]
-    assert not (site.etc / "ssh_ca").exists()
+    assert "not a revocation list" in machine.failed()["ssh_ca-not-used"]
+    assert not (machine.etc / "ssh_ca").exists()
 
 
-async def test_a_damaged_list_never_takes_its_place(site):
+async def test_a_damaged_revocation_list_is_not_installed(machine):
     """Also if the controller did not check it: with such a list a server would refuse every login."""
-    site.good()
-    data = site.project.folder / "pillar/ssh.sls"
+    machine.good()
+    data = machine.project.folder / "pillar/ssh.sls"
     pillar = json.loads(data.read_text())
-    site.project.write(
+    machine.project.write(
         "pushsalt.yaml",
         json.dumps({"file_roots": {"base": [str(ROOT / "formulas")]}, "pillar_roots": {"base": ["pillar"]}}),
     )
-    line = " ".join((site.folder / "user.pub").read_text().split()[:2])
+    line = " ".join((machine.folder / "user.pub").read_text().split()[:2])
     data.write_text(json.dumps({"ssh_ca": {**pillar["ssh_ca"], "user_authorities": [line], "revoked": "U1NIS1JM"}}))
-    failed = site.failed()
+    failed = machine.failed()
     assert "ssh_ca-revoked" in failed
-    assert [await site.enters(key) for key in (site.user("alice"), site.bed.key)] == ["", ""]
+    assert [await machine.login_error(key) for key in (machine.user("alice"), machine.bed.key)] == ["", ""]

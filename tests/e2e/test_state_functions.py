@@ -1,4 +1,4 @@
-"""Further functions of ``state``: requests, mocks, test mode by pillar, what they return and store."""
+"""Further functions of ``state``: requests, mocks, test mode by pillar, and the returns and events of states."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
-def test_a_request_is_shown_run_and_over(project: Project, tmp_path: Path) -> None:
+def test_a_request_is_stored_shown_and_run(project: Project, tmp_path: Path) -> None:
     assert project.json("run", "it", "state.check_request").data == {"it": {}}
-    (asked,) = values(project.json("run", "it", "state.request", "touch").data["it"])
-    assert asked["result"] is None and not (tmp_path / "touched").exists()
+    (requested,) = values(project.json("run", "it", "state.request", "touch").data["it"])
+    assert requested["result"] is None and not (tmp_path / "touched").exists()
 
-    (kept,) = values(project.json("run", "it", "state.check_request").data["it"]["default"]["test_run"])
-    assert kept["result"] is None
+    (stored,) = values(project.json("run", "it", "state.check_request").data["it"]["default"]["test_run"])
+    assert stored["result"] is None
 
     (ran,) = values(project.json("run", "it", "state.run_request").data["it"])
     assert ran["result"] is True and (tmp_path / "touched").exists()
@@ -65,16 +65,17 @@ def test_a_mocked_run_calls_nothing(project: Project, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words, made", [([], False), (["test=false"], True), (["test=true"], False), (["pillar={test: false}"], True)]
+    "arguments, created",
+    [([], False), (["test=false"], True), (["test=true"], False), (["pillar={test: false}"], True)],
 )
-def test_pillar_can_ask_for_test_mode(project: Project, tmp_path: Path, words: list[str], made: bool) -> None:
+def test_pillar_can_enable_test_mode(project: Project, tmp_path: Path, arguments: list[str], created: bool) -> None:
     project.files({"pillar/top.sls": "base:\n  '*':\n    - careful\n", "pillar/careful.sls": "test: true\n"})
-    (state,) = values(project.json("run", "it", "state.sls", "touch", *words).data["it"])
-    assert state["result"] is (True if made else None)
-    assert (tmp_path / "touched").exists() is made
+    (state,) = values(project.json("run", "it", "state.sls", "touch", *arguments).data["it"])
+    assert state["result"] is (True if created else None)
+    assert (tmp_path / "touched").exists() is created
 
 
-def test_a_pillar_in_the_call_is_that_of_templates_and_modules_too(project: Project, tmp_path: Path) -> None:
+def test_pillar_of_the_call_reaches_templates_and_modules(project: Project, tmp_path: Path) -> None:
     project.files(
         {
             "pillar/top.sls": "base:\n  '*':\n    - p\n",
@@ -90,7 +91,7 @@ def test_a_pillar_in_the_call_is_that_of_templates_and_modules_too(project: Proj
     assert (tmp_path / "out").read_text() == "here yes-it-is yes-it-is"
 
 
-def test_a_template_that_is_no_text_stays_as_it_is(project: Project, tmp_path: Path) -> None:
+def test_a_binary_template_is_copied_unchanged(project: Project, tmp_path: Path) -> None:
     data = bytes(range(256)) + b"{{ pillar }}"
     project.files(
         {
@@ -110,12 +111,12 @@ def test_errors_of_a_refreshed_pillar_are_logged(project: Project) -> None:
 
 
 @pytest.mark.parametrize("template", ["", "template=jinja"])
-def test_a_script_that_is_not_there(project: Project, template: str) -> None:
+def test_a_missing_script_has_salts_return(project: Project, template: str) -> None:
     done = project.json("run", "it", "cmd.script", "salt://no/such/script.sh", *filter(None, [template]))
     assert done.data["it"] == {"pid": 0, "retcode": 1, "stdout": "", "stderr": "", "cache_error": True}
 
 
-def test_errors_are_salts_words_and_stderr_says_where(project: Project) -> None:
+def test_errors_have_salts_text_and_stderr_has_the_line(project: Project) -> None:
     project.write("salt/list.sls", "# one\nA:\n  cmd.run:\n    name: x\n")
     for fun in ("state.sls", "state.show_sls", "state.show_low_sls"):
         done = project.json("run", "it", fun, "list")
@@ -126,7 +127,7 @@ def test_errors_are_salts_words_and_stderr_says_where(project: Project) -> None:
     assert "salt/list.sls:3" in shown.out and "list.sls" not in shown.err
 
 
-def test_a_rendered_text_that_is_wrong_raises(project: Project) -> None:
+def test_an_error_of_a_rendered_text_is_an_exception(project: Project) -> None:
     error = project.json("run", "it", "slsutil.renderer", "string={{ nope.x }}").error("it")
     assert error["exception"] == "SaltRenderError" and "nope" in error["message"]
 
@@ -134,37 +135,37 @@ def test_a_rendered_text_that_is_wrong_raises(project: Project) -> None:
 def test_pillar_opts_put_the_configuration_into_pillar(tmp_path: Path) -> None:
     more = {"pillar_opts": True, "my_option": {"a": 1, "token": "x"}, "my_password": "not-for-targets"}
     project = Project(tmp_path, {"it": {"transport": "local"}}, **more)
-    found = project.json("run", "it", "pillar.get", "master", "unmask=true").data["it"]
-    assert found["file_roots"]["base"] == [str(project.folder / "salt")] and found["my_option"] == {"a": 1}
-    assert "my_password" not in found
+    options = project.json("run", "it", "pillar.get", "master", "unmask=true").data["it"]
+    assert options["file_roots"]["base"] == [str(project.folder / "salt")] and options["my_option"] == {"a": 1}
+    assert "my_password" not in options
 
 
-def test_parallel_states_are_answered_while_another_one_works(project: Project, tmp_path: Path) -> None:
+def test_a_parallel_state_is_answered_while_another_one_runs(project: Project, tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     wait = f"for i in $(seq 400); do [ -e {flag} ] && exit 0; sleep 0.05; done; exit 1"
-    asks = "__slot__:salt:test.echo(salt://asked)"  # a source that is not in the plan
+    source = "__slot__:salt:test.echo(salt://asked)"  # a source that is not in the plan
     project.write("salt/asked", "from the controller")
-    first = f"{flag}:\n  file.managed:\n    - source: {asks}\n    - parallel: true\n"
+    first = f"{flag}:\n  file.managed:\n    - source: {source}\n    - parallel: true\n"
     project.write("salt/beside.sls", f"{first}waits:\n  cmd.run:\n    - name: {wait}\n")
     done = project.json("apply", "it", "beside")
     assert [state["result"] for state in values(done.data["it"])] == [True, True], done.out
     assert flag.read_text() == "from the controller"
 
 
-def test_fire_event_is_kept(project: Project) -> None:
+def test_fired_events_are_returned(project: Project) -> None:
     first = "a:\n  test.nop:\n    - fire_event: true\n    - name: first\n"
     project.write("salt/loud.sls", f"{first}b:\n  test.nop:\n    - fire_event: my/tag\n")
-    heard: list[str] = []
+    tags: list[str] = []
 
     class Listener(Reporter):
         def event(self, id: str, tag: str, data: dict[str, Any]) -> None:
-            heard.append(tag)
+            tags.append(tag)
 
     settings = Settings(config=project.folder / "pushsalt.yaml", cache_dir=project.cache)
     settings.inventories.append(project.folder / "inventory.yaml")
     done = Client(settings, Listener()).apply(Selection("it"), ["loud"])["it"]
-    assert [event["tag"] for event in done.events] == heard
-    assert [tag.split("/", 3)[::3] for tag in heard] == [["salt", "it/first"], ["salt", "it/my/tag"]]
+    assert [event["tag"] for event in done.events] == tags
+    assert [tag.split("/", 3)[::3] for tag in tags] == [["salt", "it/first"], ["salt", "it/my/tag"]]
     assert [event["data"]["ret"]["__id__"] for event in done.events] == ["a", "b"]
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C in two steps, over real sshds: the current state ends, and the others are returned as not run."""
+"""Signals during an apply over real sshds: the first one lets the current state end, the second one kills it."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ NOT_RUN = "State was not run because the run was stopped"
 
 
 @pytest.fixture
-def begun(project, bed):
-    """Begin a run with options; returns the process, once its first state runs, and the home."""
+def started(make_project, bed):
+    """(function, project, home): the function starts an apply, and returns its process once the first state runs."""
     home = bed.targets["t1"].home
     for name in ("count", "go"):
         (home / name).unlink(missing_ok=True)
-    site = project({"salt/site.sls": STATES.format(home=home)})
+    project = make_project({"salt/site.sls": STATES.format(home=home)})
 
-    def begin(*arguments: str) -> subprocess.Popen[bytes]:
-        process = site.start("apply", "--out", "json", *arguments, "site")
+    def start(*arguments: str) -> subprocess.Popen[bytes]:
+        process = project.start("apply", "--out", "json", *arguments, "site")
         wait_until((home / "count").exists)
         return process
 
-    yield begin, site, home
+    yield start, project, home
     (home / "go").touch()
 
 
 @pytest.mark.parametrize("name, code", [("SIGINT", 130), ("SIGTERM", 143)])
-def test_the_first_signal_lets_the_state_end(begun, name, code):
-    begin, site, home = begun
-    process = begin("t1")
+def test_the_first_signal_lets_the_state_end(started, name, code):
+    start, project, home = started
+    process = start("t1")
     process.send_signal(getattr(signal, name))
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(0.5)
@@ -71,13 +71,13 @@ def test_the_first_signal_lets_the_state_end(begun, name, code):
     assert (home / "count").read_text() == "one\n"
     wait_until(lambda: not running(f"HOME={home} ", "environ"))
 
-    again = site.json("apply", "t1", "site")  # the reaction to the change of the first state has not run yet
+    again = project.json("apply", "t1", "site")  # the reaction to the change of the first state has not run yet
     assert again.code == 0 and "It was due" in str(again.data)
 
 
-def test_no_further_target_begins(begun):
-    begin, _, home = begun
-    process = begin("--batch", "1", "*")
+def test_no_further_target_starts(started):
+    start, _, home = started
+    process = start("--batch", "1", "*")
     process.send_signal(signal.SIGINT)
     (home / "go").touch()
     done = Project.finish(process)
@@ -86,9 +86,9 @@ def test_no_further_target_begins(begun):
     assert [done.error(id)["kind"] for id in ("t2", "t3")] == ["interrupted"] * 2
 
 
-def test_a_second_signal_kills_the_state(begun):
-    begin, _, home = begun
-    process = begin("t1")
+def test_a_second_signal_kills_the_state(started):
+    start, _, home = started
+    process = start("t1")
     process.send_signal(signal.SIGINT)
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(0.5)

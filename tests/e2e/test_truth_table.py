@@ -13,13 +13,13 @@ RECORDED = Path(__file__).parents[1] / "cases" / "requisites" / "truth_table.txt
 
 
 @pytest.mark.parametrize("test", [False, True], ids=["run", "test"])
-def test_every_cell(tmp_path: Path, test: bool) -> None:
+def test_results_equal_the_recorded_ones(tmp_path: Path, test: bool) -> None:
     project = Project(tmp_path, {"it": {"transport": "local"}})
     tree = truth_table.tree(test)
     project.files({f"salt/{path}": text for path, text in tree.texts().items()})
     done = project.json("apply", "it", "table", *(["--test"] if test else []))
 
     mode = "test " if test else "run "
-    want = [line for line in RECORDED.read_text(encoding="utf-8").splitlines() if line.startswith(mode)]
-    assert len(want) == len(list(truth_table.cells()))
-    assert truth_table.lines(done.data["it"], test) == want
+    expected = [line for line in RECORDED.read_text(encoding="utf-8").splitlines() if line.startswith(mode)]
+    assert len(expected) == len(list(truth_table.cells()))
+    assert truth_table.lines(done.data["it"], test) == expected

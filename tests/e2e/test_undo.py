@@ -1,4 +1,4 @@
-"""``pushsalt undo``: the files that a job's states changed are as they were before."""
+"""``pushsalt undo`` restores the files that a job's states changed."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ def top(tmp_path: Path) -> Path:
     return tmp_path / "top"
 
 
-def states(project: Project, data: dict[str, Any]) -> None:
+def write_states(project: Project, data: dict[str, Any]) -> None:
     project.write("salt/s.sls", json.dumps(data))
 
 
-def seen(top: Path) -> dict[str, tuple[Any, ...]]:
+def snapshot(top: Path) -> dict[str, tuple[Any, ...]]:
     """path -> (mode, content or link destination), for everything below a folder."""
-    found: dict[str, tuple[Any, ...]] = {}
+    entries: dict[str, tuple[Any, ...]] = {}
     for path in sorted(top.rglob("*")):
         info = path.lstat()
         if stat.S_ISLNK(info.st_mode):
-            found[str(path.relative_to(top))] = ("link", os.readlink(path))
+            entries[str(path.relative_to(top))] = ("link", os.readlink(path))
         else:
             content = path.read_bytes() if path.is_file() else b""
-            found[str(path.relative_to(top))] = (oct(info.st_mode), content)
-    return found
+            entries[str(path.relative_to(top))] = (oct(info.st_mode), content)
+    return entries
 
 
-def prepared(top: Path) -> None:
+def create_files(top: Path) -> None:
     (top / "edited").write_text("one\ntwo\nthree\n")
     (top / "managed").write_bytes(b"old\n")
     (top / "managed").chmod(0o600)
@@ -58,7 +58,7 @@ def prepared(top: Path) -> None:
     (top / "dirty" / "extra").write_text("extra\n")
 
 
-def everything(top: Path) -> dict[str, Any]:
+def all_states(top: Path) -> dict[str, Any]:
     return {
         "edited": {"file.replace": [{"name": f"{top}/edited"}, {"pattern": "two"}, {"repl": "2"}, {"backup": False}]},
         "again": {"file.append": [{"name": f"{top}/edited"}, {"text": "four"}]},
@@ -74,31 +74,31 @@ def everything(top: Path) -> dict[str, Any]:
     }
 
 
-def test_all_is_as_it_was(project: Project, top: Path) -> None:
-    prepared(top)
-    before = seen(top)
-    states(project, everything(top))
+def test_undo_restores_all_files(project: Project, top: Path) -> None:
+    create_files(top)
+    before = snapshot(top)
+    write_states(project, all_states(top))
     done = project.json("apply", "here", "s", "--backups")
     assert done.code == 0, done.out + done.err
-    after = seen(top)
+    after = snapshot(top)
     assert all(ret["changes"] for ret in done.data["here"].values())
-    look = project.json("undo", "last", "--test")
-    assert (look.code, seen(top)) == (0, after), look.out + look.err
-    files = {each["path"]: each for each in look.data["here"]["files"]}
+    dry = project.json("undo", "last", "--test")
+    assert (dry.code, snapshot(top)) == (0, after), dry.out + dry.err
+    files = {file["path"]: file for file in dry.data["here"]["files"]}
     assert files[f"{top}/a/b/made"]["action"] == "remove"
     assert "-2\n" in files[f"{top}/edited"]["diff"] and "+two\n" in files[f"{top}/edited"]["diff"]
     assert {tag.split("_|-")[1] for tag in files[f"{top}/edited"]["states"]} == {"edited", "again"}
     assert files[f"{top}/mode"]["changes"] == {"mode": ["0755", "0644"]}
-    assert look.data["here"]["not_undone"] == []
+    assert dry.data["here"]["not_undone"] == []
     undone = project.json("undo", "last", "--yes")
-    assert (undone.code, seen(top)) == (0, before), undone.out + undone.err
-    assert all(each["result"] in (True, None) for each in undone.data["here"]["files"])
+    assert (undone.code, snapshot(top)) == (0, before), undone.out + undone.err
+    assert all(file["result"] in (True, None) for file in undone.data["here"]["files"])
     # an undo is a job, which can be undone too
-    again = project.json("undo", "last", "--yes")
-    assert (again.code, seen(top)) == (0, after), again.out + again.err
+    redone = project.json("undo", "last", "--yes")
+    assert (redone.code, snapshot(top)) == (0, after), redone.out + redone.err
 
 
-def test_what_cannot_be_undone_is_said(project: Project, top: Path) -> None:
+def test_undo_reports_what_it_cannot_restore(project: Project, top: Path) -> None:
     """Only states with ``backup: minion`` have backups here; a file that was changed since then is left unchanged."""
     for name in ("kept", "not_kept", "changed"):
         (top / name).write_text("old\n")
@@ -110,10 +110,10 @@ def test_what_cannot_be_undone_is_said(project: Project, top: Path) -> None:
         "command": {"cmd.run": [{"name": f"touch {top}/touched"}]},
         "env": {"environ.setenv": [{"name": "FOO"}, {"value": "bar"}]},
     }
-    states(project, data)
+    write_states(project, data)
     assert project.json("apply", "here", "s").code == 0
-    copies = project.json("run", "here", "file.list_backups", f"{top}/kept").data["here"]
-    assert len(copies) == 1  # as without an undo
+    backups = project.json("run", "here", "file.list_backups", f"{top}/kept").data["here"]
+    assert len(backups) == 1  # as without an undo
     (top / "changed").write_text("by hand\n")
     listed = json.loads(project.run("jobs", "list", "--out", "json").out)
     jid = next(job["jid"] for job in listed if job["fun"] == "state.apply")
@@ -121,13 +121,13 @@ def test_what_cannot_be_undone_is_said(project: Project, top: Path) -> None:
     assert "it was changed after the job, so it stays" in shown and "+old" in shown
     done = project.json("undo", jid, "here")  # no terminal to ask on, as in a CI job
     assert done.code == 2, done.out + done.err
-    files = {each["path"]: each for each in done.data["here"]["files"]}
+    files = {entry["path"]: entry for entry in done.data["here"]["files"]}
     assert files[f"{top}/kept"]["result"] is True and files[f"{top}/changed"]["result"] is False
     assert files[f"{top}/changed"]["diff"] == "<show_changes=False>"
     texts = {name: (top / name).read_text() for name in ("kept", "not_kept", "changed")}
     assert texts == {"kept": "old\n", "not_kept": "new\n", "changed": "by hand\n"}
-    why = {each["tag"].split("_|-")[1]: each["why"] for each in done.data["here"]["not_undone"]}
-    assert why == {
+    reasons = {entry["tag"].split("_|-")[1]: entry["why"] for entry in done.data["here"]["not_undone"]}
+    assert reasons == {
         "not_kept": "nothing of it was kept (backup: minion, or --backups)",
         "command": "what a command did is not known",
         "env": "only what file states change can be undone",
@@ -136,9 +136,9 @@ def test_what_cannot_be_undone_is_said(project: Project, top: Path) -> None:
     assert (drift.code, (top / "changed").read_text()) == (0, "old\n"), drift.out
 
 
-def test_which_jobs_and_targets(project: Project, top: Path) -> None:
+def test_undo_refuses_dry_runs_and_other_targets(project: Project, top: Path) -> None:
     (top / "one").write_text("old\n")
-    states(project, {"one": {"file.managed": [{"name": f"{top}/one"}, {"contents": "new"}]}})
+    write_states(project, {"one": {"file.managed": [{"name": f"{top}/one"}, {"contents": "new"}]}})
     project.json("apply", "here", "s", "--test", "--backups")
     dry = project.run("undo", "last", "--yes")
     assert (dry.code, "was a dry run" in dry.err) == (1, True), dry.err
@@ -159,10 +159,10 @@ SECRET = "correct-horse-battery-2"
 def test_no_secret_is_shown(project: Project, top: Path) -> None:
     project.files({"pillar/top.sls": "base: {'*': [p]}\n", "pillar/p.sls": f"password: {SECRET}\n"})
     (top / "one").write_text(f"{SECRET}\n")
-    states(project, {"one": {"file.managed": [{"name": f"{top}/one"}, {"contents": "new"}]}})
+    write_states(project, {"one": {"file.managed": [{"name": f"{top}/one"}, {"contents": "new"}]}})
     assert project.json("apply", "here", "s", "--backups").code == 0
-    for words in (["--test"], ["--test", "--out", "json"], ["--yes", "--out", "json"]):
-        done = project.run("undo", "last", *words)
+    for options in (["--test"], ["--test", "--out", "json"], ["--yes", "--out", "json"]):
+        done = project.run("undo", "last", *options)
         assert done.code == 0, done.err
         assert SECRET not in done.out + done.err
     assert (top / "one").read_text() == f"{SECRET}\n"

@@ -1,4 +1,4 @@
-"""Warnings of a target before it failed are printed once, for every kind of failure."""
+"""A warning of a target is printed once, whether the command succeeds or fails."""
 
 import fcntl
 import json
@@ -9,7 +9,7 @@ import pytest
 from tests.beds.project import Project
 
 WARNING = "thin_dir is not used"
-#: words of the command -> exit code
+#: arguments of the command -> exit code
 COMMANDS = {
     "run here test.ping": 0,
     "run here test.exception message": 2,
@@ -39,15 +39,15 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project
 
 
-@pytest.mark.parametrize("words", COMMANDS)
-def test_once(project: Project, words: str) -> None:
-    done = project.json(*words.split())
-    assert (done.code, done.err.count(WARNING)) == (COMMANDS[words], 1), done.err
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_warning_is_printed_once(project: Project, command: str) -> None:
+    done = project.json(*command.split())
+    assert (done.code, done.err.count(WARNING)) == (COMMANDS[command], 1), done.err
     assert WARNING not in done.out
 
 
-def test_before_it_began(project: Project) -> None:
-    """The session does not begin: another run holds the lock."""
+def test_a_warning_of_a_locked_target_is_printed_once(project: Project) -> None:
+    """The session does not start: another run holds the lock."""
     project.json("apply", "here", "well")
     (path,) = Path(project.home, ".cache/pushsalt").glob("lock-*")  # this machine has one for each id
     with path.open("r+") as lock:
