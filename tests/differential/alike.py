@@ -1,4 +1,4 @@
-"""Compares returns of real Salt and of pushsalt, and describes differences in words.
+"""Compares returns of real Salt and of pushsalt, and describes the differences as lines of text.
 
 Results and changes must be equal. Comments may differ in wording: arguments and changes of the chunk that Salt's
 comment names must also be named in ours.
@@ -28,9 +28,9 @@ def blanked(value: Any, blank: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return blank(value)
     if isinstance(value, dict):
-        return {blank(str(key)): _blanked(key, one, blank) for key, one in value.items()}
+        return {blank(str(key)): _blanked(key, item, blank) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [blanked(one, blank) for one in value]
+        return [blanked(item, blank) for item in value]
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         text = blank(str(value))
         return text if text != str(value) else value
@@ -62,8 +62,8 @@ def returns(
     chunks = {blank(_tag(chunk)): chunk for chunk in low}
     for tag in order[0]:
         if tag in ours:
-            found = _chunk(theirs[tag], ours[tag], chunks.get(tag, {}), blank)
-            lines += [tag.replace("_|-", "|"), *found] if found else []
+            differences = _chunk(theirs[tag], ours[tag], chunks.get(tag, {}), blank)
+            lines += [tag.replace("_|-", "|"), *differences] if differences else []
     return lines
 
 
@@ -72,10 +72,10 @@ def _tag(chunk: dict[str, Any]) -> str:
 
 
 def _refusals(theirs: Any, ours: Any, expected: bool) -> list[str]:
-    neither = all(isinstance(ret, list) or "raised" in ret for ret in (theirs, ours))
-    if neither and expected:
+    both_refuse = all(isinstance(ret, list) or "raised" in ret for ret in (theirs, ours))
+    if both_refuse and expected:
         return []
-    title = ["both refuse it (is that meant? then say `refused: true`)"] if neither else ["one of them refuses it:"]
+    title = ["both refuse it (is that meant? then say `refused: true`)"] if both_refuse else ["one of them refuses it:"]
     return [*title, f"    Salt  {_short(theirs)}", f"    ours  {_short(ours)}"]
 
 
@@ -84,10 +84,10 @@ def _chunk(theirs: dict[str, Any], ours: dict[str, Any], low: dict[str, Any], bl
     for name in ("result", "changes"):
         if theirs.get(name) != ours.get(name):
             lines += _unequal(name, theirs.get(name), ours.get(name))
-    unlike = comments(theirs.get("comment"), ours.get("comment"), low, theirs.get("changes"), blank)
-    if lines and not unlike and theirs.get("comment") != ours.get("comment"):
-        unlike = _unequal("comment", theirs.get("comment"), ours.get("comment"))  # it tells why
-    return lines + unlike
+    comment_lines = comments(theirs.get("comment"), ours.get("comment"), low, theirs.get("changes"), blank)
+    if lines and not comment_lines and theirs.get("comment") != ours.get("comment"):
+        comment_lines = _unequal("comment", theirs.get("comment"), ours.get("comment"))  # it tells why
+    return lines + comment_lines
 
 
 def comments(theirs: Any, ours: Any, low: dict[str, Any], changes: Any, blank: Callable[[str], str]) -> list[str]:
@@ -99,26 +99,26 @@ def comments(theirs: Any, ours: Any, low: dict[str, Any], changes: Any, blank: C
         return []
     if bool(want.strip()) != bool(got.strip()):
         return _unequal("comment", theirs, ours)
-    lacking = sorted({fact for fact in named_words(want, low, changes, blank) if fact not in got})
+    lacking = sorted({name for name in named_values(want, low, changes, blank) if name not in got})
     if not lacking:
         return []
     return [*_unequal("comment", theirs, ours), f"      not named: {', '.join(lacking)}"]
 
 
-def named_words(comment: str, low: dict[str, Any], changes: Any, blank: Callable[[str], str]) -> Iterator[str]:
+def named_values(comment: str, low: dict[str, Any], changes: Any, blank: Callable[[str], str]) -> Iterator[str]:
     """The arguments and changes of a chunk that a comment names."""
     values = {blank(text) for text in _leaves([value for key, value in low.items() if key not in INTERNAL])}
-    found = {value for value in values if len(value) < 200 and BLANK not in value}
+    names = {value for value in values if len(value) < 200 and BLANK not in value}
     values |= set(_leaves(changes, keys=True))
     for value in values:
-        found.update(word for word in _words(value) if _says_something(word))
+        names.update(word for word in _words(value) if _is_specific(word))
     words = set(_words(comment))
-    for value in found:
+    for value in names:
         if value in words or (" " in value and value in comment):
             yield value
 
 
-def _says_something(word: str) -> bool:
+def _is_specific(word: str) -> bool:
     """Whether a word of an argument would not occur in a sentence by chance: a path, a number, a name with a sign in
     it.
     """
@@ -131,13 +131,13 @@ def _words(text: str) -> list[str]:
 
 def _leaves(value: Any, keys: bool = False) -> Iterator[str]:
     if isinstance(value, dict):
-        for key, one in value.items():
+        for key, item in value.items():
             if keys:
                 yield str(key)
-            yield from _leaves(one, keys)
+            yield from _leaves(item, keys)
     elif isinstance(value, (list, tuple)):
-        for one in value:
-            yield from _leaves(one, keys)
+        for item in value:
+            yield from _leaves(item, keys)
     elif value is not None and not isinstance(value, bool) and str(value).strip():
         yield str(value)
 
@@ -155,7 +155,7 @@ def answers(theirs: Any, ours: Any, blank: Callable[[str], str]) -> list[str]:
     if "error" in theirs or "error" in ours:
         if theirs.get("error") == ours.get("error"):
             want, got = blank(str(theirs.get("message"))), blank(str(ours.get("message")))
-            lacking = [word for word in _words(want) if _says_something(word) and word not in got]
+            lacking = [word for word in _words(want) if _is_specific(word) and word not in got]
             return [*_unequal("message", want, got), f"      not named: {', '.join(lacking)}"] if lacking else []
         return _unequal("answer", _raised(theirs), _raised(ours))
     want, got = blanked(theirs["ret"], blank), blanked(ours["ret"], blank)
@@ -166,16 +166,16 @@ def _raised(answer: dict[str, Any]) -> Any:
     return f"{answer['error']}: {answer.get('message')}" if "error" in answer else answer["ret"]
 
 
-def _unequal(what: str, theirs: Any, ours: Any) -> list[str]:
+def _unequal(title: str, theirs: Any, ours: Any) -> list[str]:
     if isinstance(theirs, dict) and isinstance(ours, dict) and len(_short(theirs)) > 100:
         lines = []
         for key in sorted({*theirs, *ours}, key=str):
             values = [side.get(key, "(none)") for side in (theirs, ours)]
             if values[0] != values[1]:
-                lines += _unequal(f"{what}: {key}", *values)
+                lines += _unequal(f"{title}: {key}", *values)
         if lines:
             return lines
-    return [f"  {what}", f"    Salt  {_short(theirs)}", f"    ours  {_short(ours)}"]
+    return [f"  {title}", f"    Salt  {_short(theirs)}", f"    ours  {_short(ours)}"]
 
 
 def _short(value: Any, limit: int = 1500) -> str:

@@ -1,7 +1,7 @@
 """Runs in the Python of real Salt: validates and evaluates beacons.
 
 Reads one JSON object per line from stdin, writes one to stdout. ``{"module", "config", "steps"}``: the answers of
-``validate``, and of ``beacon`` for each step, whose keys say what the beacon finds on the machine.
+``validate``, and of ``beacon`` for each step, whose keys are the values that the beacon reads from the machine.
 ``{"process": config, "load": averages}``: what ``Beacon.process`` returns for a minion of the id ``web1``.
 """
 
@@ -21,8 +21,8 @@ class Counters(dict):
     __getattr__ = dict.__getitem__
 
 
-def given(module, step):
-    """Make these the facts about the machine."""
+def set_machine_values(module, step):
+    """Set the values that beacons read from the machine."""
     psutil = importlib.import_module("psutil")
 
     def usage(mount):
@@ -41,19 +41,19 @@ def given(module, step):
     module.__salt__.update({f"status.{name}": lambda value=value: value for name, value in step["status"].items()})
 
 
-def answered(row):
+def evaluate(row):
     module = importlib.import_module("salt.beacons." + row["module"])
     module.__context__ = {}
     getattr(module, "LAST_STATUS", {}).clear()
     valid = module.validate(copy.deepcopy(row["config"]))
-    found = []
+    events = []
     for step in row["steps"] if valid[0] else ():
-        given(module, step)
-        found.append(module.beacon([*copy.deepcopy(row["config"]), {"_beacon_name": row["module"]}]))
-    return {"valid": valid, "events": found}
+        set_machine_values(module, step)
+        events.append(module.beacon([*copy.deepcopy(row["config"]), {"_beacon_name": row["module"]}]))
+    return {"valid": valid, "events": events}
 
 
-def processed(row):
+def process(row):
     import salt.beacons
     import salt.config
 
@@ -67,7 +67,7 @@ def main():
     warnings.simplefilter("ignore")
     for line in sys.stdin:
         row = json.loads(line)
-        answer = processed(row) if "process" in row else answered(row)
+        answer = process(row) if "process" in row else evaluate(row)
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 

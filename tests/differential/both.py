@@ -1,4 +1,4 @@
-"""Runs one state tree by real Salt and by pushsalt, and compares the answers."""
+"""Runs one state tree by real Salt and by pushsalt, and compares the returns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXAMPLES = int(os.environ.get("EXAMPLES") or 300)
 
 STATES = Path(__file__).with_name("states")
 
-#: in each of our returns; Salt omits them if a return is malformed or no function was called
+#: keys of each of our returns; Salt omits them if a return is malformed or no function was called
 EVERY = ("__id__", "__sls__", "__run_num__", "name")
 
 #: differ from run to run
@@ -44,8 +44,8 @@ class Both:
         self._project = folder / "project"
         self._project.mkdir()
         # others may run states on this machine at the same time
-        it = {"transport": "local", "thin_dir": str(folder / "thin")}
-        (self._project / "inventory.json").write_text(json.dumps({"hosts": {"it": it}}))
+        host = {"transport": "local", "thin_dir": str(folder / "thin")}
+        (self._project / "inventory.json").write_text(json.dumps({"hosts": {"it": host}}))
         self._place({})
         self.salt = RealSalt(salt_python, folder / "salt", self.root)
         self.salt.call("saltutil.sync_states")
@@ -68,9 +68,9 @@ class Both:
         shutil.rmtree(self.root, ignore_errors=True)
         shutil.copytree(STATES, self.root / "_states", ignore=shutil.ignore_patterns("__pycache__"))
         for path, text in files.items():
-            place = self.root / path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, encoding="utf-8")
+            target = self.root / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
 
     def _pushsalt(self, tree: Tree) -> Any:
         config = {"file_roots": {"base": [str(self.root)]}, "pillar_roots": {"base": []}, **tree.opts}
@@ -101,21 +101,23 @@ def comparable(answer: Any) -> Any:
         return [CYCLE if text.startswith(CYCLE) else text for text in answer]
     if not isinstance(answer, dict) or "raised" in answer:
         return answer
-    shown = {tag: _state(ret) for tag, ret in answer.items()}
-    return dict(sorted(shown.items(), key=lambda item: item[1].get("__run_num__", 0)))
+    compared = {tag: _state(ret) for tag, ret in answer.items()}
+    return dict(sorted(compared.items(), key=lambda item: item[1].get("__run_num__", 0)))
 
 
 def _state(ret: dict[str, Any]) -> dict[str, Any]:
-    shown = {key: value for key, value in ret.items() if key not in TIMES}
-    comment = shown["comment"]
+    compared = {key: value for key, value in ret.items() if key not in TIMES}
+    comment = compared["comment"]
     if isinstance(comment, str):
         if comment.startswith(FAILED):  # Salt uses a set
-            shown["comment"] = FAILED + ", ".join(sorted(comment[len(FAILED) :].split(", ")))
+            compared["comment"] = FAILED + ", ".join(sorted(comment[len(FAILED) :].split(", ")))
         elif RAISED in comment:  # stack frames differ
-            shown["comment"] = re.sub(r"Traceback.*?^(\w+\.)*(\w+(: [^\n]*)?)$", r"... \2", comment, flags=re.S | re.M)
-    if isinstance(shown["changes"], dict) and "pid" in shown["changes"]:
-        shown["changes"] = {**shown["changes"], "pid": 0}
-    return shown
+            compared["comment"] = re.sub(
+                r"Traceback.*?^(\w+\.)*(\w+(: [^\n]*)?)$", r"... \2", comment, flags=re.S | re.M
+            )
+    if isinstance(compared["changes"], dict) and "pid" in compared["changes"]:
+        compared["changes"] = {**compared["changes"], "pid": 0}
+    return compared
 
 
 def difference(theirs: Any, ours: Any) -> str:
@@ -128,15 +130,15 @@ def difference(theirs: Any, ours: Any) -> str:
         # Salt stops at the first error in places where pushsalt continues: each error of Salt's must be among ours
         if not isinstance(ours, list):
             return f"Salt refuses it:\n  {theirs}\npushsalt does not:\n  {_brief(ours)}"
-        said = {re.sub(r"(\n  in \S.*:\d+)+\Z", "", text) for text in ours}  # Salt does not name the file
-        lacking = [text for text in theirs if text not in said]
-        return f"not said: {lacking}\n     said: {ours}" if lacking else ""
+        reported = {re.sub(r"(\n  in \S.*:\d+)+\Z", "", text) for text in ours}  # Salt does not name the file
+        lacking = [text for text in theirs if text not in reported]
+        return f"missing errors: {lacking}\n        errors: {ours}" if lacking else ""
     if isinstance(ours, list) and all(_never_called(text, theirs) for text in ours):
         return ""
     if not isinstance(ours, dict) or "raised" in ours:
         return f"Salt runs it:\n  {_brief(theirs)}\npushsalt does not:\n  {ours}"
     lines = []
-    order = [[tag for tag in found if "__run_num__" in theirs.get(tag, found[tag])] for found in (theirs, ours)]
+    order = [[tag for tag in side if "__run_num__" in theirs.get(tag, side[tag])] for side in (theirs, ours)]
     if order[0] != order[1]:
         lines = ["another order of the run:", *(f"  Salt  {tag}" for tag in theirs)]
         lines += (f"  ours  {tag}" for tag in ours)
@@ -147,7 +149,7 @@ def difference(theirs: Any, ours: Any) -> str:
         if want != got:
             lines.append(tag)
             for key in sorted({*want, *got}):
-                values = [found.get(key, "(none)") for found in (want, got)]
+                values = [side.get(key, "(none)") for side in (want, got)]
                 if values[0] != values[1]:
                     lines += [f"  {key}", f"    Salt  {values[0]!r}", f"    ours  {values[1]!r}"]
     return "\n".join(lines)

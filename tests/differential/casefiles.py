@@ -54,9 +54,9 @@ class Case:
 
     def blank(self, text: str) -> str:
         """The text without the patterns that the case declares volatile."""
-        for one in self.volatile:
-            pattern, instead = (one, BLANK) if isinstance(one, str) else one
-            text = re.sub(pattern, instead, text)
+        for entry in self.volatile:
+            pattern, replacement = (entry, BLANK) if isinstance(entry, str) else entry
+            text = re.sub(pattern, replacement, text)
         return text
 
 
@@ -98,14 +98,14 @@ def load(path: Path) -> CaseFile:
     check_keys(data, CaseFile, path.name)
     shared = {name: data.get(name) or [] for name in ("ignore", "volatile")}
     cases = [
-        case(one, shared, f"{path.name}, case {number}", Case)
-        for number, one in enumerate(data.pop("cases", None) or [], 1)
+        case(entry, shared, f"{path.name}, case {number}", Case)
+        for number, entry in enumerate(data.pop("cases", None) or [], 1)
     ]
     different_titles(cases, path)
     others = []
-    for one in data.pop("not_comparable", None) or []:
-        check_keys(one, NotComparable, f"{path.name}, not_comparable")
-        others.append(NotComparable(**one))
+    for entry in data.pop("not_comparable", None) or []:
+        check_keys(entry, NotComparable, f"{path.name}, not_comparable")
+        others.append(NotComparable(**entry))
     return CaseFile(path, cases=cases, not_comparable=others, **{key: value for key, value in data.items() if value})
 
 
@@ -130,14 +130,14 @@ def read(path: Path) -> Any:
 def different_titles(cases: Sequence[Case], path: Path) -> None:
     """Raises ValueError when two cases of a file have the same title."""
     titles = [case.title for case in cases]
-    twice = {title for title in titles if titles.count(title) > 1}
-    if twice:
-        raise ValueError(f"{path.name}: several cases have the title {', '.join(sorted(twice))}")
+    duplicates = {title for title in titles if titles.count(title) > 1}
+    if duplicates:
+        raise ValueError(f"{path.name}: several cases have the title {', '.join(sorted(duplicates))}")
 
 
 def check_keys(data: Any, kind: type, where: str) -> None:
     """Raises ValueError when a mapping has keys that are not fields of the dataclass."""
-    names = {one.name for one in fields(kind)} - {"path", "digest"}
+    names = {item.name for item in fields(kind)} - {"path", "digest"}
     if not isinstance(data, dict):
         raise ValueError(f"{where}: a mapping is wanted here, not {data!r}")
     unknown = sorted(set(data) - names)
@@ -148,24 +148,24 @@ def check_keys(data: Any, kind: type, where: str) -> None:
 def case(data: Any, shared: dict[str, list[Any]], where: str, kind: type[C]) -> C:
     """Make a case of this kind from a mapping. Raises ValueError for an error in it."""
     check_keys(data, kind, where)
-    given = {key: value for key, value in data.items() if value is not None}
-    if bool(given.get("sls")) == bool(given.get("call")):
+    settings = {key: value for key, value in data.items() if value is not None}
+    if bool(settings.get("sls")) == bool(settings.get("call")):
         raise ValueError(f"{where}: either `sls` or `call`")
     for name in ("covers", "title"):
-        if not given.get(name):
+        if not settings.get(name):
             raise ValueError(f"{where}: `{name}` is missing")
-    if given.get("call"):
-        calls = given["call"] if isinstance(given["call"], list) else [given["call"]]
-        for one in calls:
-            check_keys(one, Call, f"{where}, call")
-        given["call"] = [Call(**one) for one in calls]
-        given.setdefault("runs", ["first"])
-    runs = tuple(given.get("runs") or RUNS)
+    if settings.get("call"):
+        calls = settings["call"] if isinstance(settings["call"], list) else [settings["call"]]
+        for call in calls:
+            check_keys(call, Call, f"{where}, call")
+        settings["call"] = [Call(**call) for call in calls]
+        settings.setdefault("runs", ["first"])
+    runs = tuple(settings.get("runs") or RUNS)
     if set(runs) - set(RUNS):
         raise ValueError(f"{where}: runs are {', '.join(RUNS)}, not {runs}")
-    given["runs"] = tuple(run for run in runs if run != "drift" or given.get("drift"))
+    settings["runs"] = tuple(run for run in runs if run != "drift" or settings.get("drift"))
     for name, values in shared.items():
-        given[name] = [*values, *(given.get(name) or [])]
-    given["title"] = str(given["title"])
+        settings[name] = [*values, *(settings.get(name) or [])]
+    settings["title"] = str(settings["title"])
     text = json.dumps({key: data[key] for key in sorted(data) if key not in ("covers", "ci", "differs")}, default=str)
-    return kind(**given, digest=hashlib.sha256(text.encode()).hexdigest()[:12])
+    return kind(**settings, digest=hashlib.sha256(text.encode()).hexdigest()[:12])

@@ -1,4 +1,4 @@
-"""Files of a machine that changed since a point in time, from outside: its upper folder is read before and after."""
+"""Files of a machine that changed since a point in time: the upper folder of its overlay is read before and after."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LEFT_OUT = {
     "/srv/roots": "what the bed mounts",
     # they contain times, or a history instead of a state
     "/var/log": "logs",
-    "/run": "what runs, not what is kept; `look` can show it",
+    "/run": "runtime state, which does not survive a reboot; `look` can show it",
     "/proc": "the kernel's",
     "/sys": "the kernel's",
     "/dev": "devices",
@@ -77,17 +77,17 @@ def left_out(path: str) -> bool:
     """Whether the path, or a folder above it, is excluded."""
     parts = path.split("/")
     above = ["/".join(parts[:number]) for number in range(2, len(parts) + 1)]
-    return any(fnmatch.fnmatchcase(one, pattern) for one in above for pattern in LEFT_OUT)
+    return any(fnmatch.fnmatchcase(folder, pattern) for folder in above for pattern in LEFT_OUT)
 
 
 def snapshot(upper: Path) -> Snapshot:
     """Each path below the upper folder, by its name in the machine, with the values that a change would affect."""
-    found: Snapshot = {}
-    _walk(str(upper), "", found)
-    return found
+    entries: Snapshot = {}
+    _walk(str(upper), "", entries)
+    return entries
 
 
-def _walk(folder: str, prefix: str, found: Snapshot) -> None:
+def _walk(folder: str, prefix: str, result: Snapshot) -> None:
     with os.scandir(folder) as entries:
         for entry in entries:
             path = f"{prefix}/{entry.name}"
@@ -95,23 +95,23 @@ def _walk(folder: str, prefix: str, found: Snapshot) -> None:
                 continue
             try:
                 info = entry.stat(follow_symlinks=False)
-                found[path] = (info.st_mode, info.st_uid, info.st_gid, info.st_size, info.st_ctime_ns, info.st_ino)
+                result[path] = (info.st_mode, info.st_uid, info.st_gid, info.st_size, info.st_ctime_ns, info.st_ino)
                 if entry.is_dir(follow_symlinks=False):
-                    _walk(entry.path, path, found)
+                    _walk(entry.path, path, result)
             except FileNotFoundError:
                 continue  # deleted meanwhile: a temporary file of a service
 
 
-def touched(before: Snapshot, after: Snapshot) -> set[str]:
+def changed_paths(before: Snapshot, after: Snapshot) -> set[str]:
     """The paths that were created, written or removed; folders of which only the times changed are left out."""
     return {path for path in {*before, *after} if before.get(path) != after.get(path)}
 
 
 def entry(root: Path, path: str, content: bool = True) -> Entry:
     """The entry at the path in a machine's whole file system."""
-    place = f"{root}{path}"
+    full_path = f"{root}{path}"
     try:
-        info = os.lstat(place)
+        info = os.lstat(full_path)
     except (FileNotFoundError, NotADirectoryError):
         return ABSENT
     kind = {
@@ -123,31 +123,33 @@ def entry(root: Path, path: str, content: bool = True) -> Entry:
         stat.S_IFBLK: "block device",
         stat.S_IFSOCK: "socket",
     }[stat.S_IFMT(info.st_mode)]
-    held = ""
+    detail = ""
     if kind == "file":
-        held = _digest(place) if content else "(not compared)"
+        detail = _digest(full_path) if content else "(not compared)"
     elif kind == "link":
-        held = "-> " + os.readlink(place)
+        detail = "-> " + os.readlink(full_path)
     elif kind.endswith("device"):
-        held = f"{os.major(info.st_rdev)}:{os.minor(info.st_rdev)}"
+        detail = f"{os.major(info.st_rdev)}:{os.minor(info.st_rdev)}"
     mode = "" if kind == "link" else f"{stat.S_IMODE(info.st_mode):04o}"
-    return Entry(kind, mode, f"{info.st_uid}:{info.st_gid}", held, _attributes(place))
+    return Entry(kind, mode, f"{info.st_uid}:{info.st_gid}", detail, _attributes(full_path))
 
 
-def _digest(place: str) -> str:
+def _digest(full_path: str) -> str:
     digest = hashlib.sha256()
-    with open(place, "rb") as stream:
+    with open(full_path, "rb") as stream:
         while block := stream.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
 
 
-def _attributes(place: str) -> str:
+def _attributes(full_path: str) -> str:
     """Access control lists, capabilities and user attributes."""
     try:
-        names = os.listxattr(place, follow_symlinks=False)
-        kept = [name for name in sorted(names) if name.startswith(("system.posix_acl", "security.capability", "user."))]
-        return ", ".join(f"{name}={os.getxattr(place, name, follow_symlinks=False).hex()}" for name in kept)
+        names = os.listxattr(full_path, follow_symlinks=False)
+        compared = [
+            name for name in sorted(names) if name.startswith(("system.posix_acl", "security.capability", "user."))
+        ]
+        return ", ".join(f"{name}={os.getxattr(full_path, name, follow_symlinks=False).hex()}" for name in compared)
     except OSError:
         return ""
 
@@ -155,10 +157,10 @@ def _attributes(place: str) -> str:
 def text(root: Path, path: str) -> str | None:
     """The content of a file for display; None if it is binary or too large."""
     try:
-        place = Path(f"{root}{path}")
-        if not place.is_file():  # reading a pipe would wait for a writer
+        full_path = Path(f"{root}{path}")
+        if not full_path.is_file():  # reading a pipe would wait for a writer
             return None
-        data = place.read_bytes()
+        data = full_path.read_bytes()
         return data.decode("utf-8") if len(data) < 100_000 else None
     except (OSError, UnicodeDecodeError):
         return None

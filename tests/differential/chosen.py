@@ -41,23 +41,23 @@ class Choice:
     def __contains__(self, pick: Pick) -> bool:
         return id(pick[1]) in {id(case) for _, case in (*self.fixed, *self.changed, *self.share)}
 
-    def words(self) -> list[str]:
-        """A message that describes the choice."""
+    def summary(self) -> list[str]:
+        """The lines of a message that describes the choice."""
         lines = [
             f"compared with Salt: {len(self.fixed)} fixed cases, {len(self.changed)} of those whose code changed since "
             f"their record ({_files(self.changed)}), and of the others {len(self.share)} ({_files(self.share)}); "
             f"again: DAY={self.day.isoformat()} CASES=ci make differential-states"
         ]
         if self.left_out:
-            said = f"LEFT OUT, though their code changed since their record: {len(self.left_out)} cases of "
-            lines.append(f"{said}{_files(self.left_out)}; `make differential-states` runs all")
+            prefix = f"LEFT OUT, though their code changed since their record: {len(self.left_out)} cases of "
+            lines.append(f"{prefix}{_files(self.left_out)}; `make differential-states` runs all")
         return lines
 
 
 def recorded() -> dict[tuple[str, str, str], str]:
     """The digest of the code with which each case was last compared, by file, title and digest of the case."""
     cases = json.loads(RECORD.read_text(encoding="utf-8"))["cases"]
-    return {(one["file"], one["title"], one["digest"]): one.get("code", "") for one in cases}
+    return {(case["file"], case["title"], case["digest"]): case.get("code", "") for case in cases}
 
 
 def changed(file: CaseFile, case: Case, record: dict[tuple[str, str, str], str]) -> bool:
@@ -117,4 +117,4 @@ def _files(picks: list[Pick]) -> str:
 
 
 if __name__ == "__main__":
-    print("\n".join(choose(load_all(), today()).words()))
+    print("\n".join(choose(load_all(), today()).summary()))

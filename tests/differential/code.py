@@ -37,36 +37,36 @@ def digest(case: Case) -> str:
 
 def _modules(case: Case) -> tuple[str, frozenset[str]]:
     """The kind and the names of the modules that a case examines."""
-    names = {one.split(".")[0] for one in [*case.covers, *(call.fun for call in case.call)]}
+    names = {function.split(".")[0] for function in [*case.covers, *(call.fun for call in case.call)]}
     return "modules" if case.call else "states", frozenset(names)
 
 
 @functools.cache
 def _digest(kind: str, names: frozenset[str]) -> str:
-    whole = hashlib.sha256()
+    result = hashlib.sha256()
     for name in sorted(_closure(kind, names)):
-        whole.update(f"{name}\0{_meaning(name)}\n".encode())
-    return whole.hexdigest()[:12]
+        result.update(f"{name}\0{_meaning(name)}\n".encode())
+    return result.hexdigest()[:12]
 
 
 @functools.cache
 def _closure(kind: str, names: frozenset[str]) -> frozenset[str]:
-    first = {file for name in names for file in _providers(kind, name)}
-    called = {name for file in first for name in _CALLED.findall(_text(file))}
-    found = first | {file for name in called for file in _providers("modules", name)}
-    todo = list(found)
-    while todo:
-        new = _imports(todo.pop()) - found
-        found |= new
-        todo += new
-    return frozenset(found)
+    files = {file for name in names for file in _providers(kind, name)}
+    called = {name for file in files for name in _CALLED.findall(_text(file))}
+    closure = files | {file for name in called for file in _providers("modules", name)}
+    queue = list(closure)
+    while queue:
+        new = _imports(queue.pop()) - closure
+        closure |= new
+        queue += new
+    return frozenset(closure)
 
 
 @functools.cache
 def _providers(kind: str, name: str) -> frozenset[str]:
     """The files that provide a module of that name on the machines of the comparison."""
     stems = runtime.virtual_index(kind).get(name, [name])
-    return frozenset(f"thin/{kind}/{stem}.py" for stem in stems if _fits(kind, stem) and _there(kind, stem))
+    return frozenset(f"thin/{kind}/{stem}.py" for stem in stems if _fits(kind, stem) and _exists(kind, stem))
 
 
 def _fits(kind: str, stem: str) -> bool:
@@ -75,7 +75,7 @@ def _fits(kind: str, stem: str) -> bool:
     return not compared or any(_MACHINE[grain] in values for grain, values in compared.items())
 
 
-def _there(kind: str, stem: str) -> bool:
+def _exists(kind: str, stem: str) -> bool:
     return (pack.THIN / kind / f"{stem}.py").is_file()
 
 
@@ -96,17 +96,17 @@ def _meaning(file: str) -> str:
 
 def meaning(text: str) -> str:
     """The Python text without comments, docstrings and empty lines, identical for every Python version."""
-    return "".join("".join(_words(text)).split())  # Python 3.12 has other tokens for f-strings
+    return "".join("".join(_tokens(text)).split())  # Python 3.12 has other tokens for f-strings
 
 
-def _words(text: str) -> Iterator[str]:
+def _tokens(text: str) -> Iterator[str]:
     statement: list[tokenize.TokenInfo] = []
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type in (tokenize.INDENT, tokenize.DEDENT):
             yield tokenize.tok_name[token.type]
         elif token.type == tokenize.NEWLINE:
-            if [one.type for one in statement] != [tokenize.STRING]:  # a docstring
-                yield from (one.string for one in statement)
+            if [part.type for part in statement] != [tokenize.STRING]:  # a docstring
+                yield from (part.string for part in statement)
                 yield "NEWLINE"
             statement = []
         elif token.type not in _LAYOUT:

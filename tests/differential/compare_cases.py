@@ -29,15 +29,15 @@ from tests.differential.sidebyside import Bench, SetupError
 OUTCOMES = cache_dir() / "outcomes"
 
 
-#: the error of a case that differs by design, until its lines are recorded
-UNKNOWN, OTHERS = "nothing says which lines differ", "differs in other lines than it should"
+#: errors of a case that differs by design: its lines are not recorded, or differ from the recorded ones
+UNKNOWN, OTHERS = "the differing lines are not recorded", "differs in other lines than it should"
 
 
 class Outcome(NamedTuple):
     """The outcome of a case: whether it is as expected, a message, and the lines of difference."""
 
     good: bool
-    words: str
+    message: str
     lines: list[str]
 
 
@@ -48,27 +48,29 @@ def run(bench: Bench, case: Case, record: Path | None = None) -> Outcome:
     except SetupError as exc:
         return Outcome(False, "its set-up failed", exc.lines)
     if record:
-        note(record, bench.file, case, lines)
+        write_outcome(record, bench.file, case, lines)
     return outcome(case, lines, differing().get(bench.file.name, {}).get(case.title))
 
 
-def outcome(case: Case, lines: list[str], wanted: list[str] | None) -> Outcome:
+def outcome(case: Case, lines: list[str], recorded: list[str] | None) -> Outcome:
     """Assess lines of difference of a case; ``wanted`` are the lines of one that differs by design."""
     if not case.differs:
         return Outcome(not lines, "different" if lines else "equal", lines)
     if not lines:
         return Outcome(False, "should differ, and does not", lines)
-    lines = lasting(lines)
-    if lines == wanted:
+    lines = without_volatile_parts(lines)
+    if lines == recorded:
         return Outcome(True, f"differs by design: {case.differs}", lines)
-    if wanted is None:
+    if recorded is None:
         return Outcome(False, f"{UNKNOWN}; RECORD=differing writes to {DIFFERING.name}", lines)
-    change = [line.rstrip("\n") for line in difflib.unified_diff(wanted, lines, "as recorded", "now", lineterm="", n=1)]
-    return Outcome(False, OTHERS, change)
+    lines_of_diff = [
+        line.rstrip("\n") for line in difflib.unified_diff(recorded, lines, "as recorded", "now", lineterm="", n=1)
+    ]
+    return Outcome(False, OTHERS, lines_of_diff)
 
 
 #: volatile parts of a line: (pattern, replacement)
-PASSING = (
+VOLATILE = (
     # stack frames of Salt's: the following line names the exception
     (re.compile(r"Traceback \(most recent call last\):\n.*? … \(\d+ characters\)", re.S), "Traceback …"),
     (re.compile(r"Traceback \(most recent call last\):\n(?:\s+.*\n)*"), "Traceback: "),
@@ -84,23 +86,23 @@ PASSING = (
 )
 
 
-def lasting(lines: list[str]) -> list[str]:
+def without_volatile_parts(lines: list[str]) -> list[str]:
     """The lines without volatile parts."""
-    kept = []
+    stable = []
     for line in lines:
-        for pattern, instead in PASSING:
-            line = pattern.sub(instead, line)
-        kept.append(line)
-    return kept
+        for pattern, replacement in VOLATILE:
+            line = pattern.sub(replacement, line)
+        stable.append(line)
+    return stable
 
 
-def note(folder: Path, file: CaseFile, case: Case, lines: list[str]) -> None:
+def write_outcome(folder: Path, file: CaseFile, case: Case, lines: list[str]) -> None:
     """Write the outcome of a case for the record."""
     about: dict[str, object] = {"file": file.name, "title": case.title, "digest": case.digest}
     about["date"] = datetime.date.today().isoformat()
     about["outcome"] = "different" if lines else "equal"
     about["code"] = code.digest(case)
-    about["lines"] = lasting(lines)
+    about["lines"] = without_volatile_parts(lines)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{file.name}-{case.digest}.json").write_text(json.dumps(about), encoding="utf-8")
 
@@ -109,7 +111,7 @@ B = TypeVar("B", bound=Bench)
 
 
 @contextlib.contextmanager
-def thrown_away(file: CaseFile, salt_python: Path, kind: type[B] = Bench) -> Iterator[B]:  # type: ignore[assignment]
+def temporary_machines(file: CaseFile, salt_python: Path, kind: type[B] = Bench) -> Iterator[B]:  # type: ignore[assignment]
     """New machines for this file, removed afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="pushsalt-pair-"))
     pair = Pair.of(file, salt_python, folder)
@@ -123,19 +125,19 @@ def thrown_away(file: CaseFile, salt_python: Path, kind: type[B] = Bench) -> Ite
 
 
 @contextlib.contextmanager
-def kept(file: CaseFile, salt_python: Path, again: bool) -> Iterator[Bench]:
-    """The machines that an earlier command kept, or new ones that stay; commands of other environments keep their
-    own.
+def kept_machines(file: CaseFile, salt_python: Path, new: bool) -> Iterator[Bench]:
+    """The machines that an earlier command kept, or new ones, which are kept. Commands that run at the same time use
+    different machines. ``new``: replace machines that were kept.
     """
     with _free_bed(file.name) as folder:
         pair = Pair.of(file, salt_python, folder)
         bench = Bench(file, salt_python, pair)
-        found = pair.find()
-        if again and found:
+        exists = pair.find()
+        if new and exists:
             pair.stop()
-            found = False
+            exists = False
         try:
-            bench.start(fresh=not found)
+            bench.start(fresh=not exists)
             yield bench
         except BaseException:
             bench.close()
@@ -179,9 +181,9 @@ def main() -> int:
     parser.add_argument("-k", metavar="WORDS", default="", help="only cases whose title or functions have these words")
     parser.add_argument("--keep", action="store_true", help="keep the machines for the next time (an hour or two)")
     parser.add_argument("--again", action="store_true", help="with --keep: begin with new machines")
-    told = "where to write down what came of each case"
-    parser.add_argument("--record", type=Path, metavar="DIR", default=OUTCOMES, help=told)
-    parser.add_argument("--stop", action="store_true", help="take kept machines of these files down (default: of all)")
+    record_help = "folder for the outcome of each case"
+    parser.add_argument("--record", type=Path, metavar="DIR", default=OUTCOMES, help=record_help)
+    parser.add_argument("--stop", action="store_true", help="remove the kept machines of these files (default: of all)")
     options = parser.parse_args()
     if options.stop:
         for name in options.files or ["*"]:
@@ -195,17 +197,17 @@ def main() -> int:
     for name in options.files:
         path = Path(name) if name.endswith(".yaml") else CASES / f"{name}.yaml"
         file = load(path)
-        begun = time.monotonic()
-        with kept(file, python, options.again) if options.keep else thrown_away(file, python) as bench:
-            print(f"{file.name}: machines ready after {time.monotonic() - begun:.1f} s", flush=True)
+        start = time.monotonic()
+        with kept_machines(file, python, options.again) if options.keep else temporary_machines(file, python) as bench:
+            print(f"{file.name}: machines ready after {time.monotonic() - start:.1f} s", flush=True)
             for case in file.cases:
                 if options.k and not _matches(options.k, case):
                     continue
-                begun = time.monotonic()
-                good, words, lines = run(bench, case, options.record if path.resolve().parent == CASES else None)
+                start = time.monotonic()
+                good, message, lines = run(bench, case, options.record if path.resolve().parent == CASES else None)
                 wrong += not good
-                took = f"{time.monotonic() - begun:.1f} s"
-                print(f"{'ok ' if good else 'NOT'} {file.name}: {case.title}: {words} ({took})")
+                duration = f"{time.monotonic() - start:.1f} s"
+                print(f"{'ok ' if good else 'NOT'} {file.name}: {case.title}: {message} ({duration})")
                 if not good:
                     print("\n".join(f"    {line}" for line in lines))
                 sys.stdout.flush()
@@ -213,9 +215,9 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def _matches(words: str, case: Case) -> bool:
+def _matches(pattern: str, case: Case) -> bool:
     text = " ".join([case.title, *case.covers]).lower()
-    return all(word in text for word in words.lower().split())
+    return all(word in text for word in pattern.lower().split())
 
 
 if __name__ == "__main__":

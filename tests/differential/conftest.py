@@ -31,7 +31,7 @@ def examples() -> int:
 
 @pytest.fixture(scope="session")
 def both(salt_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
-    """Runs a state tree by real Salt and by pushsalt."""
-    found = Both(salt_python, tmp_path_factory.mktemp("both"))
-    yield found
-    found.close()
+    """An object that runs a state tree by real Salt and by pushsalt."""
+    salt_and_pushsalt = Both(salt_python, tmp_path_factory.mktemp("both"))
+    yield salt_and_pushsalt
+    salt_and_pushsalt.close()

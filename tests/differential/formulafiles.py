@@ -71,8 +71,8 @@ def load(path: Path) -> FormulaFile:
     shared = {name: data.get(name) or [] for name in ("ignore", "volatile")}
     about = {**{name: data[name] for name in data if name != "cases"}, "commit": locked()[path.stem]}
     cases = [
-        _case(path, one, shared, f"{path.name}, case {number}", about)
-        for number, one in enumerate(data.pop("cases", None) or [], 1)
+        _case(path, entry, shared, f"{path.name}, case {number}", about)
+        for number, entry in enumerate(data.pop("cases", None) or [], 1)
     ]
     different_titles(cases, path)
     data["accepted"] = _accepted(data, path.name)
@@ -93,18 +93,18 @@ def _case(path: Path, data: Any, shared: dict[str, list[Any]], where: str, about
         "accepted": _accepted(data, where),
     }
     text = json.dumps([data, about], sort_keys=True, default=str)
-    found = case({**data, **more}, shared, where, FormulaCase)
-    return replace(found, digest=hashlib.sha256(text.encode()).hexdigest()[:12])
+    result = case({**data, **more}, shared, where, FormulaCase)
+    return replace(result, digest=hashlib.sha256(text.encode()).hexdigest()[:12])
 
 
 def _accepted(data: dict[str, Any], where: str) -> list[Accepted]:
-    found = []
-    for one in data.get("accepted") or []:
-        check_keys(one, Accepted, f"{where}, accepted")
-        if not one.get("of") or not one.get("why"):
+    accepted = []
+    for entry in data.get("accepted") or []:
+        check_keys(entry, Accepted, f"{where}, accepted")
+        if not entry.get("of") or not entry.get("why"):
             raise ValueError(f"{where}, accepted: both `of` and `why` are wanted")
-        found.append(Accepted(**one))
-    return found
+        accepted.append(Accepted(**entry))
+    return accepted
 
 
 def load_all() -> list[FormulaFile]:
@@ -121,11 +121,11 @@ def locked() -> dict[str, str]:
 class Checkouts:
     """The files of each formula at its commit: from a folder of checkouts or bare repositories, or cloned.
 
-    In ``given`` a formula is `NAME-formula` or `OWNER+NAME-formula`, with its git directory there or in `repo` below.
+    In ``clones`` a formula is `NAME-formula` or `OWNER+NAME-formula`, with its git directory there or in `repo` below.
     """
 
-    def __init__(self, given: Path | None) -> None:
-        self._given = given
+    def __init__(self, clones: Path | None) -> None:
+        self._clones = clones
         self._folder = Path(tempfile.mkdtemp(prefix="pushsalt-formulas-"))
 
     def close(self) -> None:
@@ -133,22 +133,22 @@ class Checkouts:
 
     def of(self, formula: str) -> Path:
         """The folder with the files of this formula."""
-        place = self._folder / formula
-        if not place.exists():
+        folder = self._folder / formula
+        if not folder.exists():
             commit = locked()[formula]
-            git = self._git_dir(formula) if self._given else self._clone(formula)
+            git = self._git_dir(formula) if self._clones else self._clone(formula)
             archive = _git(git, "archive", "--format=tar", commit)
-            place.mkdir()
-            subprocess.run(["tar", "-x", "-C", place], input=archive, check=True)
-        return place
+            folder.mkdir()
+            subprocess.run(["tar", "-x", "-C", folder], input=archive, check=True)
+        return folder
 
     def _git_dir(self, formula: str) -> Path:
-        assert self._given is not None
-        for folder in [self._given / f"{formula}-formula", *sorted(self._given.glob(f"*+{formula}-formula"))]:
+        assert self._clones is not None
+        for folder in [self._clones / f"{formula}-formula", *sorted(self._clones.glob(f"*+{formula}-formula"))]:
             for git in _git_dirs(folder):
                 return git
         raise ValueError(
-            f"no repository of {formula}-formula in {self._given}: looked for {formula}-formula and "
+            f"no repository of {formula}-formula in {self._clones}: looked for {formula}-formula and "
             f"*+{formula}-formula, each with `.git` or `repo` below, or bare"
         )
 
@@ -181,24 +181,24 @@ def _git(git: Path, *arguments: str) -> bytes:
     return done.stdout
 
 
-def place(case: FormulaCase, formula: str, checkouts: Checkouts, states: Path, pillar: Path) -> None:
+def create_roots(case: FormulaCase, formula: str, checkouts: Checkouts, states: Path, pillar: Path) -> None:
     """Create the file root and the pillar root of a case."""
     for folder in (states, pillar):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
     ignored = shutil.ignore_patterns(*NO_STATES)
-    for one in [*case.beside, formula]:
-        top = checkouts.of(one)
+    for name in [*case.beside, formula]:
+        top = checkouts.of(name)
         shutil.copytree(
             top,
             states,
             dirs_exist_ok=True,
-            ignore=lambda at, names, top=top: ignored(at, names) if Path(at) == top else set(),
+            ignore=lambda at, pillar_names, top=top: ignored(at, pillar_names) if Path(at) == top else set(),
         )
     for root in case.roots:
         shutil.copytree(checkouts.of(formula) / root, states, dirs_exist_ok=True)
-    names = []
+    pillar_names = []
     for number, path in enumerate(case.pillars):
-        names.append(f"pillar{number}")
-        shutil.copy(checkouts.of(formula) / path, pillar / f"{names[-1]}.sls")
-    (pillar / "top.sls").write_text(json.dumps({"base": {"*": names}} if names else {}), encoding="utf-8")
+        pillar_names.append(f"pillar{number}")
+        shutil.copy(checkouts.of(formula) / path, pillar / f"{pillar_names[-1]}.sls")
+    (pillar / "top.sls").write_text(json.dumps({"base": {"*": pillar_names}} if pillar_names else {}), encoding="utf-8")

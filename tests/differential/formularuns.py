@@ -24,8 +24,17 @@ from tests.beds.machines import cache_dir
 from tests.differential import alike
 from tests.differential import pair as pairs
 from tests.differential.casefiles import Case, CaseFile
-from tests.differential.compare_cases import thrown_away
-from tests.differential.formulafiles import FOLDER, Accepted, Checkouts, FormulaCase, FormulaFile, load, load_all, place
+from tests.differential.compare_cases import temporary_machines
+from tests.differential.formulafiles import (
+    FOLDER,
+    Accepted,
+    Checkouts,
+    FormulaCase,
+    FormulaFile,
+    create_roots,
+    load,
+    load_all,
+)
 from tests.differential.pair import ROOTS
 from tests.differential.sidebyside import SLS, Bench
 
@@ -64,30 +73,30 @@ class Run:
 
 def blocks(lines: list[str]) -> list[str]:
     """Joins lines to blocks: a line without indentation begins a difference."""
-    found: list[list[str]] = []
+    result: list[list[str]] = []
     for line in lines:
-        if line.startswith(" ") and found:
-            found[-1].append(line)
+        if line.startswith(" ") and result:
+            result[-1].append(line)
         else:
-            found.append([line])
-    return ["\n".join(block) for block in found]
+            result.append([line])
+    return ["\n".join(block) for block in result]
 
 
-def judged(texts: list[str], accepted: list[Accepted], seen: set[str]) -> list[Block]:
+def with_reasons(texts: list[str], accepted: list[Accepted], seen: set[str]) -> list[Block]:
     """Each difference with the reason for which the case accepts it, if any; adds the patterns that matched to
     ``seen``.
     """
-    found = []
+    result = []
     for text in texts:
-        reasons = [one for one in accepted if re.search(one.of, text, re.DOTALL | re.MULTILINE)]
-        seen.update(one.of for one in reasons)
-        found.append(Block(text, reasons[0].why if reasons else ""))
-    return found
+        reasons = [difference for difference in accepted if re.search(difference.of, text, re.DOTALL | re.MULTILINE)]
+        seen.update(difference.of for difference in reasons)
+        result.append(Block(text, reasons[0].why if reasons else ""))
+    return result
 
 
 def unseen(accepted: list[Accepted], seen: set[str]) -> list[str]:
     """The accepted differences that did not occur, as errors."""
-    return [f"accepted, but not seen: {one.of}" for one in accepted if one.of not in seen]
+    return [f"accepted, but not seen: {difference.of}" for difference in accepted if difference.of not in seen]
 
 
 def unequal_lines(theirs: str, ours: str) -> list[str]:
@@ -116,9 +125,9 @@ class FormulaBench(Bench):
             self._reset()
         self._dirty = True
         self._place(case)
-        trouble = self._script("setup", case.setup)
-        runs = [] if trouble else [self._run(run, case) for run in case.runs]
-        return runs, trouble + (unseen(case.accepted, self.seen) if runs else [])
+        errors = self._script("setup", case.setup)
+        runs = [] if errors else [self._run(run, case) for run in case.runs]
+        return runs, errors + (unseen(case.accepted, self.seen) if runs else [])
 
     def _reset(self) -> None:
         self.close()
@@ -128,7 +137,7 @@ class FormulaBench(Bench):
     def _place(self, case: Case) -> None:
         assert isinstance(case, FormulaCase)
         states, pillar = (self.pair.roots / name for name in ("states", "pillar"))
-        place(case, self.formula.formula, self.checkouts, states, pillar)
+        create_roots(case, self.formula.formula, self.checkouts, states, pillar)
         (states / f"{SLS}.sls").write_text(case.sls)
         for path, text in {**self.file.files, **case.files}.items():
             file = states / path
@@ -144,12 +153,12 @@ class FormulaBench(Bench):
         run = Run(name, refused=not isinstance(want, dict) or "raised" in want)
         texts = blocks(alike.returns(want, got, low, case.blank, case.refused))
         accepted = [*case.accepted, *self.formula.accepted]
-        run.states = judged(texts, accepted, self.seen)
+        run.states = with_reasons(texts, accepted, self.seen)
         if not run.refused:
             run.chunks = len(want)
-            run.failed = sum(one.get("result") is False for one in want.values())
+            run.failed = sum(ret.get("result") is False for ret in want.values())
             run.same = run.chunks - len(texts)
-        run.machine = judged(self._machine(case), accepted, self.seen)
+        run.machine = with_reasons(self._machine(case), accepted, self.seen)
         return run
 
     def _machine(self, case: FormulaCase) -> list[str]:
@@ -171,15 +180,15 @@ class FormulaBench(Bench):
         return any(fnmatch.fnmatchcase(path, pattern) for pattern in self.formula.left_out)
 
 
-def note(folder: Path, file: FormulaFile, case: FormulaCase, runs: list[Run], trouble: list[str]) -> None:
+def write_outcome(folder: Path, file: FormulaFile, case: FormulaCase, runs: list[Run], errors: list[str]) -> None:
     """Write the outcome of a case."""
-    about: dict[str, Any] = {"formula": file.formula, "title": case.title, "digest": case.digest}
-    about["date"] = datetime.date.today().isoformat()
-    about["salt"] = salt_version(Path(os.environ["SALT_PYTHON"]))
-    about["trouble"] = trouble
-    about["runs"] = [asdict(run) for run in runs]
+    document: dict[str, Any] = {"formula": file.formula, "title": case.title, "digest": case.digest}
+    document["date"] = datetime.date.today().isoformat()
+    document["salt"] = salt_version(Path(os.environ["SALT_PYTHON"]))
+    document["trouble"] = errors
+    document["runs"] = [asdict(run) for run in runs]
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{file.formula}-{case.digest}.json").write_text(json.dumps(about), encoding="utf-8")
+    (folder / f"{file.formula}-{case.digest}.json").write_text(json.dumps(document), encoding="utf-8")
 
 
 @functools.cache
@@ -189,17 +198,17 @@ def salt_version(python: Path) -> str:
     return subprocess.run([python, "-c", script], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
-def told(runs: list[Run], trouble: list[str], verbose: bool) -> Iterator[str]:
+def outcome_lines(runs: list[Run], errors: list[str], verbose: bool) -> Iterator[str]:
     """The lines that describe the outcome of a case."""
     for run in runs:
         count = "refused" if run.refused else f"{run.same} of {run.chunks} states the same"
         failed = f", {run.failed} failed with Salt" if run.failed else ""
-        kept = sum(bool(block.why) for block in [*run.states, *run.machine])
-        yield f"    {run.name}: {count}{failed}; {len(run.wrong)} differences, {kept} accepted"
+        accepted = sum(bool(block.why) for block in [*run.states, *run.machine])
+        yield f"    {run.name}: {count}{failed}; {len(run.wrong)} differences, {accepted} accepted"
         for block in [*run.states, *run.machine] if verbose else run.wrong:
             lines = block.text.splitlines()
             yield from (f"      {line}" for line in [*lines, *([f"  accepted: {block.why}"] if block.why else [])])
-    yield from (f"    {line}" for line in trouble)
+    yield from (f"    {line}" for line in errors)
 
 
 def main() -> int:
@@ -209,13 +218,13 @@ def main() -> int:
     parser.add_argument("formulas", nargs="*", help="names (cron), default all")
     parser.add_argument("-k", metavar="WORD", default="", help="only cases whose title has this word")
     parser.add_argument("-v", action="store_true", help="show the differences that are accepted, too")
-    parser.add_argument("--record", type=Path, metavar="DIR", default=OUTCOMES, help="where to write down what came")
+    parser.add_argument("--record", type=Path, metavar="DIR", default=OUTCOMES, help="folder for the outcomes")
     options = parser.parse_args()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # every signal removes the machines
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     python = Path(os.environ["SALT_PYTHON"])
-    given = os.environ.get("FORMULAS")
-    checkouts = Checkouts(Path(given) if given else None)
+    clones = os.environ.get("FORMULAS")
+    checkouts = Checkouts(Path(clones) if clones else None)
     pairs.sweep()
     wrong = 0
     try:
@@ -228,24 +237,24 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def _formula(file: FormulaFile, python: Path, checkouts: Checkouts, asked: argparse.Namespace) -> int:
-    cases = [case for case in file.cases if asked.k in case.title]
+def _formula(file: FormulaFile, python: Path, checkouts: Checkouts, options: argparse.Namespace) -> int:
+    cases = [case for case in file.cases if options.k in case.title]
     if not cases:
         return 0
     wrong = 0
-    with thrown_away(file, python, FormulaBench) as bench:
+    with temporary_machines(file, python, FormulaBench) as bench:
         bench.checkouts = checkouts
         for case in cases:
-            begun = time.monotonic()
-            runs, trouble = bench.compare(case)
-            note(asked.record, file, case, runs, trouble)
-            good = not trouble and not any(run.wrong for run in runs)
+            start = time.monotonic()
+            runs, errors = bench.compare(case)
+            write_outcome(options.record, file, case, runs, errors)
+            good = not errors and not any(run.wrong for run in runs)
             wrong += not good
-            print(f"{'ok ' if good else 'NOT'} {file.formula}: {case.title} ({time.monotonic() - begun:.0f} s)")
-            for line in told(runs, trouble, asked.v):
+            print(f"{'ok ' if good else 'NOT'} {file.formula}: {case.title} ({time.monotonic() - start:.0f} s)")
+            for line in outcome_lines(runs, errors, options.v):
                 print(line)
             sys.stdout.flush()
-        lacking = unseen(file.accepted, bench.seen) if not asked.k else []
+        lacking = unseen(file.accepted, bench.seen) if not options.k else []
     for line in lacking:
         print(f"NOT {file.formula}: {line}")
     return wrong + len(lacking)

@@ -21,16 +21,16 @@ def gitfs(case, cache):
     server = salt.fileserver.Fileserver(opts)
     server.init()
     server.update()
-    found = {"envs": sorted(server.envs())}
+    result = {"envs": sorted(server.envs())}
     for saltenv in case["saltenvs"]:
-        found["files " + saltenv] = sorted(server.file_list({"saltenv": saltenv}))
+        result["files " + saltenv] = sorted(server.file_list({"saltenv": saltenv}))
         for path in case["paths"]:
-            place = server.find_file(path, saltenv)["path"]
-            found[f"find {saltenv} {path}"] = None
-            if place:
-                with open(place) as stream:
-                    found[f"find {saltenv} {path}"] = stream.read()
-    return found
+            path_on_disk = server.find_file(path, saltenv)["path"]
+            result[f"find {saltenv} {path}"] = None
+            if path_on_disk:
+                with open(path_on_disk) as stream:
+                    result[f"find {saltenv} {path}"] = stream.read()
+    return result
 
 
 def pillar(case, cache):
@@ -42,20 +42,20 @@ def pillar(case, cache):
     opts.update(case["opts"], cachedir=cache, git_pillar_provider="gitpython", pillar_roots=nowhere, file_roots=nowhere)
     opts.update(file_client="local", id="web1", __role="minion")
     compiler = salt.pillar.Pillar(opts, {"id": "web1"}, "web1", case["saltenv"], pillarenv=case["pillarenv"])
-    found = compiler.compile_pillar()
-    return {key: bool(value) if key == "_errors" else value for key, value in found.items()}
+    result = compiler.compile_pillar()
+    return {key: bool(value) if key == "_errors" else value for key, value in result.items()}
 
 
-def main(questions, cache, answers):
+def main(cases_file, cache, results_file):
     logging.disable(logging.CRITICAL)
-    with open(questions) as stream:
+    with open(cases_file) as stream:
         document = json.load(stream)
-    found = {
+    results = {
         kind: [work(case, os.path.join(cache, kind + str(number))) for number, case in enumerate(document[kind])]
         for kind, work in (("gitfs", gitfs), ("pillar", pillar))
     }
-    with open(answers, "w") as stream:
-        json.dump(found, stream)
+    with open(results_file, "w") as stream:
+        json.dump(results, stream)
 
 
 if __name__ == "__main__":

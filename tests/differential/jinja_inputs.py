@@ -192,10 +192,10 @@ class TooLong(BaseException):
 def limited(call, seconds=0.5):
     """The result of a call, or TooLong. Only in the main thread."""
 
-    def ring(*_):
+    def raise_too_long(*_):
         raise TooLong
 
-    before = signal.signal(signal.SIGALRM, ring)
+    before = signal.signal(signal.SIGALRM, raise_too_long)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         return call()

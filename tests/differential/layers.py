@@ -43,9 +43,9 @@ def packages_layer(packages: list[str], root: Path, suite: str) -> Path:
     with _locked(layer.with_suffix(".lock")):
         if layer.exists():
             return layer
-        aside = Path(tempfile.mkdtemp(dir=cache_dir(), prefix="making-layer-"))
+        temporary = Path(tempfile.mkdtemp(dir=cache_dir(), prefix="making-layer-"))
         try:
-            upper, work, merged = (aside / name for name in ("upper", "work", "merged"))
+            upper, work, merged = (temporary / name for name in ("upper", "work", "merged"))
             for path in (upper, work, merged):
                 path.mkdir()
             mount = f"lowerdir={root},upperdir={upper},workdir={work}"
@@ -57,7 +57,7 @@ def packages_layer(packages: list[str], root: Path, suite: str) -> Path:
             upper.chmod(0o755)
             upper.rename(layer)
         finally:
-            shutil.rmtree(aside, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
     return layer
 
 
@@ -69,8 +69,8 @@ def _install(merged: Path, packages: list[str], suite: str) -> None:
     _host_apt_settings(merged, suite)
     policy.write_text(REFUSE_START)
     policy.chmod(0o755)
-    words = " ".join(packages)
-    script = f"apt-get -q update && apt-get -qy --no-install-recommends install {words} && apt-get clean"
+    names = " ".join(packages)
+    script = f"apt-get -q update && apt-get -qy --no-install-recommends install {names} && apt-get clean"
     _run(*NSPAWN, f"--directory={merged}", "--setenv=DEBIAN_FRONTEND=noninteractive", "sh", "-c", script)
     policy.unlink()
     for path in set((merged / "etc/apt/apt.conf.d").iterdir()) - settings:
@@ -82,33 +82,33 @@ def _install(merged: Path, packages: list[str], suite: str) -> None:
     (merged / "etc/machine-id").unlink(missing_ok=True)
 
 
-def repository(wanted: list[str | dict[str, Any]], suite: str = "bookworm") -> Path:
+def repository(packages: list[str | dict[str, Any]], suite: str = "bookworm") -> Path:
     """A flat repository of Debian packages (a name; includes their dependencies) and of small ones made from a
     mapping.
     """
     root = base_root(suite)
-    place = cache_dir() / f"apt-{_key(wanted, root.name)}"
-    with _locked(place.with_suffix(".lock")):
-        if place.exists():
-            return place
-        aside = Path(tempfile.mkdtemp(dir=cache_dir(), prefix="making-apt-"))
+    folder = cache_dir() / f"apt-{_key(packages, root.name)}"
+    with _locked(folder.with_suffix(".lock")):
+        if folder.exists():
+            return folder
+        temporary = Path(tempfile.mkdtemp(dir=cache_dir(), prefix="making-apt-"))
         try:
-            named = [one for one in wanted if isinstance(one, str)]
-            if named:
-                _download(aside, named, root, suite)
-            for number, one in enumerate(wanted):
-                if isinstance(one, dict):
+            names = [package for package in packages if isinstance(package, str)]
+            if names:
+                _download(temporary, names, root, suite)
+            for number, package in enumerate(packages):
+                if isinstance(package, dict):
                     with tempfile.TemporaryDirectory() as scratch:
-                        _build(Path(scratch) / str(number), aside, **one)
-            index = _run("apt-ftparchive", "packages", ".", cwd=aside).stdout
+                        _build(Path(scratch) / str(number), temporary, **package)
+            index = _run("apt-ftparchive", "packages", ".", cwd=temporary).stdout
             lines = [line for line in index.splitlines(True) if not line.startswith("W: ")]
-            (aside / "Packages").write_text("".join(lines))
-            aside.chmod(0o755)
-            aside.rename(place)
+            (temporary / "Packages").write_text("".join(lines))
+            temporary.chmod(0o755)
+            temporary.rename(folder)
         except BaseException:
-            shutil.rmtree(aside, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
             raise
-    return place
+    return folder
 
 
 def _download(folder: Path, names: list[str], root: Path, suite: str) -> None:
@@ -134,18 +134,18 @@ def _build(
 ) -> None:
     """A package: files with an executable ``#!`` first line are programs; files below /etc are conffiles by default."""
     (tree / "DEBIAN").mkdir(parents=True)
-    about = f"Package: {package}\nVersion: {version}\nArchitecture: {architecture}\nMaintainer: T <t@example.org>\n"
-    more = control.strip() + "\n" if control.strip() else ""
-    (tree / "DEBIAN/control").write_text(f"{about}{more}Description: test {package}\n long text\n")
+    header = f"Package: {package}\nVersion: {version}\nArchitecture: {architecture}\nMaintainer: T <t@example.org>\n"
+    fields = control.strip() + "\n" if control.strip() else ""
+    (tree / "DEBIAN/control").write_text(f"{header}{fields}Description: test {package}\n long text\n")
     for path, text in (files or {}).items():
         file = tree / path.lstrip("/")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
         if text.startswith("#!"):
             file.chmod(0o755)
-    kept = conffiles if conffiles is not None else [path for path in files or {} if path.startswith("/etc/")]
-    if kept:
-        (tree / "DEBIAN/conffiles").write_text("\n".join(kept) + "\n")
+    names = conffiles if conffiles is not None else [path for path in files or {} if path.startswith("/etc/")]
+    if names:
+        (tree / "DEBIAN/conffiles").write_text("\n".join(names) + "\n")
     for name, text in (scripts or {}).items():
         (tree / "DEBIAN" / name).write_text(text)
         (tree / "DEBIAN" / name).chmod(0o755)

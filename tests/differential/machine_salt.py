@@ -21,31 +21,31 @@ channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
 os.dup2(2, 1)
 sys.stdout = sys.stderr
 logging.disable(logging.CRITICAL)
-ran = []
+chunks_run = []
 
 
 def caller(opts):
     return salt.client.Caller(mopts=opts)
 
 
-def answer(base, asked):
-    opts = dict(base, **(asked.get("opts") or {}))
+def answer(base, request):
+    opts = dict(base, **(request.get("opts") or {}))
     try:
-        salted = caller(opts)
-        kwargs = salt.utils.args.clean_kwargs(**(asked.get("kwargs") or {}))
-        found = {"ret": salted.cmd(asked["fun"], *(asked.get("args") or ()), **kwargs)}
+        client = caller(opts)
+        kwargs = salt.utils.args.clean_kwargs(**(request.get("kwargs") or {}))
+        result = {"ret": client.cmd(request["fun"], *(request.get("args") or ()), **kwargs)}
     except BaseException as exc:  # SystemExit is an answer, too
-        found = {"error": type(exc).__name__, "message": str(exc), "traceback": traceback.format_exc()}
-    found["low"] = ran
-    return found
+        result = {"error": type(exc).__name__, "message": str(exc), "traceback": traceback.format_exc()}
+    result["low"] = chunks_run
+    return result
 
 
-def remember(self, chunks, *args, **kwargs):
-    ran.extend(chunks)
+def record_chunks(self, chunks, *args, **kwargs):
+    chunks_run.extend(chunks)
     return run(self, chunks, *args, **kwargs)
 
 
-run, salt.state.State.call_chunks = salt.state.State.call_chunks, remember
+run, salt.state.State.call_chunks = salt.state.State.call_chunks, record_chunks
 
 
 def main():

@@ -48,15 +48,17 @@ def main():
     matchers = salt.loader.matchers(opts)
     for line in sys.stdin:
         document = json.loads(line)
-        own = dict(opts, **{key: document[key] for key in ("id", "grains", "pillar", "resources", "nodegroups")})
-        own["manager"] = document.get("manager")
+        target_opts = dict(
+            opts, **{key: document[key] for key in ("id", "grains", "pillar", "resources", "nodegroups")}
+        )
+        target_opts["manager"] = document.get("manager")
         answers = []
         for tgt_type, expression, delimiter in document["ask"]:
-            more = {"delimiter": delimiter} if delimiter else {}
+            kwargs = {"delimiter": delimiter} if delimiter else {}
             try:
                 if tgt_type == "nodegroup":  # which reads the options of the process only
                     tgt_type, expression = "compound", nodegroup_comp(expression, document["nodegroups"])
-                answers.append(bool(matchers[tgt_type + "_match.match"](expression, opts=own, **more)))
+                answers.append(bool(matchers[tgt_type + "_match.match"](expression, opts=target_opts, **kwargs)))
             except Exception as exc:
                 answers.append(type(exc).__name__)
         print(json.dumps(answers), file=channel, flush=True)

@@ -51,7 +51,7 @@ MACHINES = 2
 INIT = (b"/usr/lib/systemd/systemd", b"/lib/systemd/systemd", b"/sbin/init")
 
 
-def salt_places(python: Path) -> list[Path]:
+def folders_of_python(python: Path) -> list[Path]:
     """The folders of a virtual environment and of its base Python."""
     script = "import json, sys; print(json.dumps([sys.prefix, sys.base_prefix, list(sys.version_info[:2])]))"
     out = subprocess.run([python, "-I", "-c", script], check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -86,10 +86,10 @@ class Side:
         return self.folder / "upper"
 
     def inside(self, *argv: str) -> list[str]:
-        """The words that start a program in the machine as its root."""
-        names = [f"{name}={value}" for name, value in INSIDE.items()]
+        """The command line that starts a program in the machine as its root user."""
+        variables = [f"{name}={value}" for name, value in INSIDE.items()]
         namespaces = ["--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--wdns=/root"]
-        return ["nsenter", "--target", str(self.leader), *namespaces, "env", "-i", *names, *argv]
+        return ["nsenter", "--target", str(self.leader), *namespaces, "env", "-i", *variables, *argv]
 
     def shell(self, script: str, timeout: float = 120) -> tuple[int, str]:
         """Exit code and output of a shell script in the machine. Its background processes continue."""
@@ -108,10 +108,10 @@ class Side:
     def find(self) -> int:
         """The first process of the machine, or 0; also 0 if another program has its number."""
         try:
-            words = Path(f"/proc/{self.nspawn}/cmdline").read_bytes() if self.nspawn else b""
+            cmdline = Path(f"/proc/{self.nspawn}/cmdline").read_bytes() if self.nspawn else b""
         except OSError:
-            words = b""
-        self.leader = _leader(self.nspawn) if self.machine.encode() in words else 0
+            cmdline = b""
+        self.leader = _leader(self.nspawn) if self.machine.encode() in cmdline else 0
         return self.leader
 
     def alive(self) -> bool:
@@ -130,7 +130,7 @@ class Pair:
     folder: Path
     packages: list[str]
     repository: list[str | dict[str, Any]]
-    places: list[Path]
+    python_folders: list[Path]
     setup: str = ""
     tag: str = ""
     net: str = ""
@@ -140,7 +140,7 @@ class Pair:
 
     @classmethod
     def of(cls, file: CaseFile, salt_python: Path, folder: Path) -> Pair:
-        return cls(folder, file.packages, file.repository, salt_places(salt_python), file.setup)
+        return cls(folder, file.packages, file.repository, folders_of_python(salt_python), file.setup)
 
     @property
     def salt(self) -> Side:
@@ -170,7 +170,7 @@ class Pair:
     # -- start and end
 
     def start(self) -> None:
-        """Boot both; returns after they have settled and the setup of the case file has run."""
+        """Boot both machines; returns after their start is complete and the setup of the case file has run."""
         lower = lower_dirs(self.packages)
         served = repository(self.repository) if self.repository else None
         self.tag = self.tag or secrets.token_hex(3)
@@ -213,7 +213,7 @@ class Pair:
         dirs = ":".join(map(str, lower))
         mount = f"lowerdir={dirs},upperdir={side.upper},workdir={side.folder}/work"
         _run("mount", "-t", "overlay", "overlay", "-o", mount, side.root)
-        self._furnish(side.root)
+        self._prepare_root(side.root)
         argv = [
             "timeout",
             "--kill-after=30",
@@ -230,7 +230,7 @@ class Pair:
         if served:
             argv.append(f"--bind-ro={served}:{REPOSITORY}")
         if side.kind == "salt":
-            argv += [f"--bind-ro={place}" for place in self.places] + [f"--bind-ro={DRIVER}:{REFERENCE}"]
+            argv += [f"--bind-ro={place}" for place in self.python_folders] + [f"--bind-ro={DRIVER}:{REFERENCE}"]
         with (side.folder / "console.log").open("wb") as console:
             environment = {**os.environ, "PATH": _path(), "SYSTEMD_NSPAWN_TMPFS_TMP": "0"}
             command = in_control_group(side.machine, argv)
@@ -245,7 +245,7 @@ class Pair:
             )
         side.nspawn = side.process.pid
 
-    def _furnish(self, root: Path) -> None:
+    def _prepare_root(self, root: Path) -> None:
         """Make both machines identical: names, keys, package sources."""
         etc = root / "etc"
         (etc / "hostname").write_text(NAME + "\n")
@@ -266,7 +266,7 @@ class Pair:
         (etc / "apt/sources.list.d").mkdir()
         source = f"deb [trusted=yes] file:{REPOSITORY} ./\n" if self.repository else ""
         (etc / "apt/sources.list").write_text(source)
-        for place in [*map(str, self.places), "/etc/salt", "/srv/reference", ROOTS, RUNTIME, REPOSITORY]:
+        for place in [*map(str, self.python_folders), "/etc/salt", "/srv/reference", ROOTS, RUNTIME, REPOSITORY]:
             (root / place.lstrip("/")).mkdir(parents=True, exist_ok=True)
 
     def _settle(self, side: Side, seconds: float = 120) -> None:
@@ -290,9 +290,9 @@ class Pair:
             if code:
                 raise RuntimeError(f"the file's setup failed on the side of {side.kind}: exit {code}\n{out}")
         side.baseline = changed.snapshot(side.upper)
-        kept = side.folder / "kept"
-        shutil.rmtree(kept, ignore_errors=True)
-        _run("cp", "-a", side.upper, kept)
+        copy = side.folder / "kept"
+        shutil.rmtree(copy, ignore_errors=True)
+        _run("cp", "-a", side.upper, copy)
         side.standing = side.shell(STANDING)[1]
 
     def _console(self, side: Side) -> str:
@@ -304,7 +304,7 @@ class Pair:
             if side.find():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(side.leader, signal.SIGKILL)
-                _gone(side)
+                _wait_for_end(side)
             if side.process:
                 side.process.wait(30)
             remove_control_group(side.machine)
@@ -325,13 +325,13 @@ class Pair:
 
     def reset(self) -> bool:
         """Restore the state after ``start``: by restoring files, or else by new machines (returns True then)."""
-        if all(self._put_back(side) for side in self.sides.values()):
+        if all(self._restore_files(side) for side in self.sides.values()):
             return False
         self.stop()
         self.start()
         return True
 
-    def _put_back(self, side: Side) -> bool:
+    def _restore_files(self, side: Side) -> bool:
         if not side.alive():
             return False
         for _ in range(3):
@@ -340,13 +340,13 @@ class Pair:
             time.sleep(0.3)
         else:
             return False
-        paths = changed.touched(side.baseline, changed.snapshot(side.upper))
+        paths = changed.changed_paths(side.baseline, changed.snapshot(side.upper))
         if paths:
             lower = lower_dirs(self.packages)
             try:
                 for path in sorted(paths):
                     _restore(side, path, lower)
-            except (Lost, OSError):
+            except (FolderDeleted, OSError):
                 return False
             if any("/systemd/" in path or path.startswith("/etc/init.d") for path in paths):
                 side.shell("systemctl daemon-reload")
@@ -364,18 +364,18 @@ class Pair:
 
     def save(self) -> None:
         """Save what a later command needs to use these machines."""
-        kept = {
+        saved = {
             "tag": self.tag,
             "net": self.net,
             "wanted": self._wanted,
             "sides": {side.kind: [side.nspawn, side.standing, side.baseline] for side in self.sides.values()},
         }
-        (self.folder / "kept.json").write_text(json.dumps(kept))
+        (self.folder / "kept.json").write_text(json.dumps(saved))
 
     def find(self) -> bool:
         """Use the machines that ``save`` described. False if they do not fit this file."""
-        kept = self._load()
-        same = kept.get("wanted") == self._wanted
+        saved = self._load()
+        same = saved.get("wanted") == self._wanted
         if not same or not all(side.alive() and side.standing for side in self.sides.values()):
             self.stop()
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -384,19 +384,26 @@ class Pair:
 
     @property
     def _wanted(self) -> list[Any]:
-        return [VERSION, MACHINES, self.packages, self.repository, [str(place) for place in self.places], self.setup]
+        return [
+            VERSION,
+            MACHINES,
+            self.packages,
+            self.repository,
+            [str(place) for place in self.python_folders],
+            self.setup,
+        ]
 
     def _load(self) -> dict[str, Any]:
         try:
-            kept: dict[str, Any] = json.loads((self.folder / "kept.json").read_text())
+            saved: dict[str, Any] = json.loads((self.folder / "kept.json").read_text())
         except (OSError, ValueError):
             return {}
-        self.tag, self.net = kept["tag"], kept["net"]
-        for kind, (nspawn, standing, baseline) in kept["sides"].items():
+        self.tag, self.net = saved["tag"], saved["net"]
+        for kind, (nspawn, standing, baseline) in saved["sides"].items():
             before = {path: tuple(values) for path, values in baseline.items()}
             namespace = f"ps{self.tag}-{kind}"
             self.sides[kind] = Side(kind, self.folder / kind, namespace, 0, nspawn, before, standing)
-        return kept
+        return saved
 
 
 def _leader(pid: int) -> int:
@@ -415,7 +422,7 @@ def _leader(pid: int) -> int:
         return 0
 
 
-def _gone(side: Side, seconds: float = 20) -> None:
+def _wait_for_end(side: Side, seconds: float = 20) -> None:
     """Wait for the end of the machine's systemd-nspawn, which may be a child of another command."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and Path(f"/proc/{side.nspawn}").exists():
@@ -424,43 +431,43 @@ def _gone(side: Side, seconds: float = 20) -> None:
         time.sleep(0.05)
 
 
-class Lost(Exception):
+class FolderDeleted(Exception):
     """A folder of the layers was deleted: restoring it would need a copy of all layers below."""
 
 
 def _restore(side: Side, path: str, lower: list[Path]) -> None:
     """Restore the state of a path after the start of the machine."""
-    place = Path(f"{side.root}{path}")
+    target = Path(f"{side.root}{path}")
     sources = [side.folder / "kept", *lower]
-    found = None
+    source_path = None
     for source in sources:
         candidate = Path(f"{source}{path}")
         if os.path.lexists(candidate):
             info = os.lstat(candidate)
             whiteout = (info.st_mode & 0o170000) == 0o020000 and info.st_rdev == 0
-            found = None if whiteout else candidate
+            source_path = None if whiteout else candidate
             break
-    is_folder = found is not None and found.is_dir() and not found.is_symlink()
-    there = os.path.lexists(place)
-    if is_folder and not (there and place.is_dir() and not place.is_symlink()):
-        raise Lost(path)
-    if there and not is_folder:
-        if place.is_dir() and not place.is_symlink():
-            if found is not None:
-                raise Lost(path)
-            _run("chattr", "-R", "-f", "-ai", place, check=False)
-            shutil.rmtree(place, ignore_errors=True)
+    is_folder = source_path is not None and source_path.is_dir() and not source_path.is_symlink()
+    exists = os.path.lexists(target)
+    if is_folder and not (exists and target.is_dir() and not target.is_symlink()):
+        raise FolderDeleted(path)
+    if exists and not is_folder:
+        if target.is_dir() and not target.is_symlink():
+            if source_path is not None:
+                raise FolderDeleted(path)
+            _run("chattr", "-R", "-f", "-ai", target, check=False)
+            shutil.rmtree(target, ignore_errors=True)
         else:
-            _run("chattr", "-f", "-ai", place, check=False)
-            place.unlink()
-    if found is None:
+            _run("chattr", "-f", "-ai", target, check=False)
+            target.unlink()
+    if source_path is None:
         return
     if not is_folder:
-        _run("cp", "-a", "--no-target-directory", found, place)
+        _run("cp", "-a", "--no-target-directory", source_path, target)
         return
-    info = found.stat()
-    os.chown(place, info.st_uid, info.st_gid)
-    shutil.copystat(found, place)
+    info = source_path.stat()
+    os.chown(target, info.st_uid, info.st_gid)
+    shutil.copystat(source_path, target)
 
 
 # -- beds that stay

@@ -1,4 +1,4 @@
-"""Plans the runs of a case by pushsalt, does them, and compares both. Needs one machine for a file, and no Salt."""
+"""Plans the runs of a case by pushsalt, executes them, and compares both. Needs one machine per file, and no Salt."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tests.differential.pair import NAME, Pair
 from tests.differential.sidebyside import SLS, Bench, _json
 from tests.planning.agreement import wrong
 
-#: States whose return, as Salt's, does not tell all that they change: that their file is another one proves the plan.
-UNTOLD = ("acl.absent", "acl.list_absent", "ini.sections_absent", "user.present")
-#: How the plan of a user tells of a home that will be made.
+#: States whose return, like Salt's, does not contain all changes: if their file has changed, the plan was right.
+UNREPORTED = ("acl.absent", "acl.list_absent", "ini.sections_absent", "user.present")
+#: The part of a planned user's comment that names the home that will be created.
 HOME = re.compile(r"homeDoesNotExist: (/\S+)")
 
 
@@ -50,20 +50,20 @@ class PlanBench(Bench):
         self._clients.close()
         self._client = self._clients.enter_context(Client(self._settings()))
 
-    def _one(self, run: str, case: Case, test: bool = False) -> list[str]:
+    def _run_once(self, run: str, case: Case, test: bool = False) -> list[str]:
         if test:
             return []
         pillar = {**self.file.pillar, **case.pillar}
         options = JobOptions(pillar=pillar or None, timeout=self.timeout)
-        planned = self._asked(replace(options, test=True, plan=True))
-        before = self._untold(planned)
-        returns = self._asked(options)
+        planned = self._apply(replace(options, test=True, plan=True))
+        before = self._unreported_files(planned)
+        returns = self._apply(options)
         if not _has_states(planned):
             return [f"{run}: it runs, and could not be planned: {planned}"] if _has_run(returns) else []
         if not _has_run(returns):
             return [f"{run}: it was planned, and does not run: {returns}"]
         self.marks.update((_function(state["tag"]), state["mark"]) for state in planned["states"])
-        after = self._untold(planned)
+        after = self._unreported_files(planned)
         planned["states"] = [
             state
             for state in planned["states"]
@@ -71,7 +71,7 @@ class PlanBench(Bench):
         ]
         return [f"{run}: {text}" for text in wrong(planned, returns, self._texts(returns), failures=True)]
 
-    def _asked(self, options: JobOptions) -> Any:
+    def _apply(self, options: JobOptions) -> Any:
         assert self._client is not None
         logging.disable(logging.CRITICAL)  # log output of failed states would hide the differences
         try:
@@ -80,21 +80,21 @@ class PlanBench(Bench):
             logging.disable(logging.NOTSET)
         return json.loads(json.dumps(ret, default=_json))
 
-    def _untold(self, planned: Any) -> dict[str, object]:
-        """tag -> what is to be seen of the file, of states of ``UNTOLD``."""
+    def _unreported_files(self, planned: Any) -> dict[str, object]:
+        """tag -> the state of the file, for states of ``UNTOLD``."""
         if not _has_states(planned):
             return {}
-        found = {}
+        file_states = {}
         for state in planned["states"]:
             home = HOME.search(state["comment"])
             path = home[1] if home else state["tag"].split("_|-")[2]
-            if _function(state["tag"]) in UNTOLD and path.startswith("/"):
-                found[state["tag"]] = _seen(self.pair.ours.root, path)
-        return found
+            if _function(state["tag"]) in UNREPORTED and path.startswith("/"):
+                file_states[state["tag"]] = _file_state(self.pair.ours.root, path)
+        return file_states
 
     def _texts(self, returns: dict[str, Any]) -> dict[str, str | None]:
         """path -> text of the files of states after which nothing else changed."""
-        found: dict[str, str | None] = {}
+        texts: dict[str, str | None] = {}
         for ret in sorted(returns.values(), key=lambda ret: -ret.get("__run_num__", 0)):
             changes = ret.get("changes")
             if not changes:
@@ -102,18 +102,22 @@ class PlanBench(Bench):
             paths = [str(ret.get("name")), *(changes if isinstance(changes, dict) else ())]
             for path in paths:
                 if path.startswith("/"):
-                    found[path] = changed.text(self.pair.ours.root, path)
+                    texts[path] = changed.text(self.pair.ours.root, path)
             break
-        return found
+        return texts
 
 
-def _seen(root: Path, path: str) -> object:
+def _file_state(root: Path, path: str) -> object:
     """Text, mode and ACLs of a file, and of all that is below a folder."""
-    place = f"{root}{path}"
+    full_path = f"{root}{path}"
     try:
-        acls = [(name, os.getxattr(place, name)) for name in os.listxattr(place) if "acl" in name]
-        below = [_seen(root, f"{path}/{name}") for name in sorted(os.listdir(place))] if os.path.isdir(place) else []
-        return changed.text(root, path), os.stat(place).st_mode, acls, below
+        acls = [(name, os.getxattr(full_path, name)) for name in os.listxattr(full_path) if "acl" in name]
+        children = (
+            [_file_state(root, f"{path}/{name}") for name in sorted(os.listdir(full_path))]
+            if os.path.isdir(full_path)
+            else []
+        )
+        return changed.text(root, path), os.stat(full_path).st_mode, acls, children
     except OSError:
         return None
 
@@ -135,10 +139,10 @@ def bench(file: CaseFile) -> Iterator[PlanBench]:
     """A new machine for this file, removed afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="pushsalt-plan-"))
     pair = Pair(folder, file.packages, file.repository, [], file.setup, kinds=("ours",))
-    found = PlanBench(file, pair)
+    plan_bench = PlanBench(file, pair)
     try:
-        found.start()
-        yield found
+        plan_bench.start()
+        yield plan_bench
     finally:
-        found.close()
+        plan_bench.close()
         pair.close()

@@ -17,8 +17,8 @@ class RealSalt:
     def __init__(self, python: Path, folder: Path, root: Path) -> None:
         (folder / "home").mkdir(parents=True, exist_ok=True)
         self._log = open(folder / "stderr", "w+", encoding="utf-8", errors="replace")  # noqa: SIM115  (see close)
-        kept = {name: os.environ[name] for name in ("PATH", "SHELL") if name in os.environ}
-        environment = {**kept, "HOME": str(folder / "home"), "LANG": "C.UTF-8"}
+        inherited = {name: os.environ[name] for name in ("PATH", "SHELL") if name in os.environ}
+        environment = {**inherited, "HOME": str(folder / "home"), "LANG": "C.UTF-8"}
         self._process = subprocess.Popen(
             [python, "-W", "ignore", DRIVER, folder, root],
             stdin=subprocess.PIPE,

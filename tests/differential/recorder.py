@@ -51,13 +51,13 @@ def encoded(value):
     return value
 
 
-def arguments(words, folder):
-    """The value of a word of a command line as an argument."""
+def arguments(texts, folder):
+    """The value of each text as an argument on a command line."""
     from salt.utils import args
 
-    for word in words:
-        found, keywords = args.parse_input([word], condition=False)
-        yield repr((args.condition_input(found, {}), keywords))
+    for text in texts:
+        values, keywords = args.parse_input([text], condition=False)
+        yield repr((args.condition_input(values, {}), keywords))
 
 
 def filters(templates, folder):

@@ -31,15 +31,15 @@ def caller(folder, root):
         fileserver_list_cache_time=0,
         state_events=False,
     )
-    for place in ("cache", "pki", "sock", "pillar"):
-        os.makedirs(os.path.join(folder, place), exist_ok=True)
+    for name in ("cache", "pki", "sock", "pillar"):
+        os.makedirs(os.path.join(folder, name), exist_ok=True)
     logging.disable(logging.CRITICAL)
     return salt.client.Caller(mopts=opts)
 
 
-def answer(salt, folder, asked, usual):
-    kwargs = dict(asked.get("kwargs") or {})
-    opts = asked.get("opts") or {}
+def answer(salt, folder, request, usual):
+    kwargs = dict(request.get("kwargs") or {})
+    opts = request.get("opts") or {}
     for name in opts:
         usual.setdefault(name, salt.opts.get(name))
     if usual:  # values that one call sets remain in the copy for the next call
@@ -47,7 +47,7 @@ def answer(salt, folder, asked, usual):
         with open(kwargs["localconfig"], "w", encoding="utf-8") as handle:
             json.dump(dict(usual, **opts), handle)
     try:
-        return {"ret": salt.cmd(asked["fun"], *asked.get("args") or (), **kwargs)}
+        return {"ret": salt.cmd(request["fun"], *request.get("args") or (), **kwargs)}
     except Exception as exc:
         return {"error": type(exc).__name__, "message": str(exc)}
 

@@ -86,7 +86,7 @@ class Bench:
         self._project = pair.folder / "project"
         self._salt: SaltInMachine | None = None
         self._dirty = False
-        self._said: dict[str, list[str]] = {}
+        self._reported: dict[str, list[str]] = {}
 
     def start(self, fresh: bool = True) -> None:
         """Boot, or (not fresh) use existing machines."""
@@ -118,25 +118,25 @@ class Bench:
         self._place(case)
         if failed := self._script("setup", case.setup):
             raise SetupError(failed)
-        trouble: list[str] = []
+        differences: list[str] = []
         for run in case.runs:
             if run == "drift":
-                trouble += self._script("drift", case.drift)
-                trouble += self._one("drift-test", case, test=True)
-                trouble += self._one("drift", case)
+                differences += self._script("drift", case.drift)
+                differences += self._run_once("drift-test", case, test=True)
+                differences += self._run_once("drift", case)
             else:
-                trouble += self._one(run, case, test=run == "test")
+                differences += self._run_once(run, case, test=run == "test")
         if case.cleanup:
             self.pair.shell(case.cleanup)
-        self._said = {}
-        return trouble
+        self._reported = {}
+        return differences
 
-    def _once(self, what: str, lines: list[str]) -> list[str]:
+    def _section_lines(self, section: str, lines: list[str]) -> list[str]:
         """These lines, or a reference to the previous run if they are the same."""
-        if lines and self._said.get(what) == lines:
-            return [f"{what}: as in the run before"]
-        self._said[what] = lines
-        return [f"{what}:", *(f"  {line}" for line in lines)] if lines else []
+        if lines and self._reported.get(section) == lines:
+            return [f"{section}: as in the run before"]
+        self._reported[section] = lines
+        return [f"{section}:", *(f"  {line}" for line in lines)] if lines else []
 
     def _reset(self) -> None:
         if not all(side.alive() for side in self.pair.sides.values()):
@@ -151,33 +151,33 @@ class Bench:
         if case.sls:
             texts[f"{SLS}.sls"] = case.sls
         for path, text in texts.items():
-            place = self.pair.roots / path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(text if isinstance(text, bytes) else text.encode())
+            target = self.pair.roots / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(text if isinstance(text, bytes) else text.encode())
         self._configure({"file_roots": {"base": [str(self.pair.roots)]}, "pillar_roots": {"base": []}, **case.opts})
 
     def _configure(self, config: dict[str, Any]) -> None:
         (self._project / "pushsalt.yaml").write_text(json.dumps(config))
 
-    def _script(self, what: str, script: str) -> list[str]:
+    def _script(self, name: str, script: str) -> list[str]:
         """Run a script in both machines; a failure in both is an error of the case, one in a single machine a
         difference.
         """
         if not script:
             return []
         done = self.pair.shell("set -e\n" + script)
-        return [f"{what} failed for {kind}: exit {code}\n{out}" for kind, (code, out) in done.items() if code]
+        return [f"{name} failed for {kind}: exit {code}\n{out}" for kind, (code, out) in done.items() if code]
 
     # -- one run
 
-    def _one(self, run: str, case: Case, test: bool = False) -> list[str]:
+    def _run_once(self, run: str, case: Case, test: bool = False) -> list[str]:
         pillar = {**self.file.pillar, **case.pillar}
         if case.sls:
             lines = self._states(case, pillar, test)
         else:
             lines = [line for call in case.call for line in self._call(case, call, pillar, test)]
         lines += self._files(case)
-        lines += self._look(case)
+        lines += self._look_lines(case)
         return [f"{run}: {line}" if not line.startswith(" ") else line for line in lines]
 
     def _states(self, case: Case, pillar: dict[str, Any], test: bool) -> list[str]:
@@ -186,22 +186,22 @@ class Bench:
 
     def _both(self, opts: dict[str, Any], pillar: dict[str, Any], test: bool) -> tuple[Any, Any, list[dict[str, Any]]]:
         """The returns of Salt (with these minion options) and of pushsalt, and the chunks that Salt ran."""
-        asked = {"fun": "state.apply", "args": [SLS], "kwargs": {"test": test, "pillar": pillar}, "opts": opts}
+        request = {"fun": "state.apply", "args": [SLS], "kwargs": {"test": test, "pillar": pillar}, "opts": opts}
         with ThreadPoolExecutor(1) as pool:
-            waiting = pool.submit(self.salt.ask, asked)
+            future = pool.submit(self.salt.ask, request)
             ours = self._ours("state.apply", [SLS], {}, pillar, test)
-            theirs = waiting.result()
+            theirs = future.result()
         want = theirs["ret"] if "ret" in theirs else {"raised": f"{theirs['error']}: {theirs['message']}"}
         got = ours["ret"] if "ret" in ours else {"raised": f"{ours['error']}: {ours['message']}"}
         return want, got, theirs.get("low") or []
 
     def _call(self, case: Case, call: Call, pillar: dict[str, Any], test: bool) -> list[str]:
         kwargs = {**call.kwargs, **({"test": True} if test else {})}
-        asked = {"fun": call.fun, "args": call.args, "kwargs": kwargs, "opts": {**case.opts, "pillar": pillar}}
+        request = {"fun": call.fun, "args": call.args, "kwargs": kwargs, "opts": {**case.opts, "pillar": pillar}}
         with ThreadPoolExecutor(1) as pool:
-            waiting = pool.submit(self.salt.ask, asked)
+            future = pool.submit(self.salt.ask, request)
             ours = self._ours(call.fun, call.args, call.kwargs, pillar, test)
-            theirs = waiting.result()
+            theirs = future.result()
         lines = alike.answers(theirs, ours, case.blank)
         return [f"{call.fun} {call.args or ''} {call.kwargs or ''}", *lines] if lines else []
 
@@ -228,12 +228,12 @@ class Bench:
         return {"ret": ret}
 
     def _files(self, case: Case) -> list[str]:
-        return self._once("other files", self._other_files(case))
+        return self._section_lines("other files", self._other_files(case))
 
     def _other_files(self, case: Case) -> list[str]:
         paths: set[str] = set()
         for side in self.pair.sides.values():
-            paths |= changed.touched(side.baseline, changed.snapshot(side.upper))
+            paths |= changed.changed_paths(side.baseline, changed.snapshot(side.upper))
         lines: list[str] = []
         for path in sorted(paths):
             ignored = any(fnmatch.fnmatchcase(path, pattern) for pattern in case.ignore)
@@ -255,8 +255,8 @@ class Bench:
         lines = difflib.unified_diff(texts[0].splitlines(), texts[1].splitlines(), "Salt", "ours", lineterm="", n=2)
         return [f"      {line}" for line in list(lines)[:60]]
 
-    def _look(self, case: Case) -> list[str]:
-        return self._once("look", self._other_look(case, case.look)) if case.look else []
+    def _look_lines(self, case: Case) -> list[str]:
+        return self._section_lines("look", self._other_look(case, case.look)) if case.look else []
 
     def _other_look(self, case: Case, script: str) -> list[str]:
         done = {kind: (code, case.blank(out)) for kind, (code, out) in self.pair.shell(script).items()}

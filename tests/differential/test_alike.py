@@ -1,4 +1,4 @@
-"""Which differences the comparison of states accepts, and which it reports."""
+"""The comparison of states accepts differences of wording, and reports all others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def ret(result: Any = True, changes: Any = None, comment: Any = "File /srv/a upd
     return {TAG: {"result": result, "changes": changes or {}, "comment": comment, "__run_num__": 0}}
 
 
-def said(theirs: Any, ours: Any, refused: bool = False) -> str:
+def differences(theirs: Any, ours: Any, refused: bool = False) -> str:
     return "\n".join(alike.returns(theirs, ours, LOW, lambda text: text.replace("12:00", "<time>"), refused))
 
 
@@ -32,11 +32,11 @@ def said(theirs: Any, ours: Any, refused: bool = False) -> str:
     ],
 )
 def test_equal_results(theirs, ours):
-    assert said(theirs, ours) == ""
+    assert differences(theirs, ours) == ""
 
 
 @pytest.mark.parametrize(
-    ("theirs", "ours", "words"),
+    ("theirs", "ours", "text"),
     [
         (ret(), ret(None), "result"),
         (ret(changes={"mode": "0644"}), ret(), "changes"),
@@ -49,16 +49,16 @@ def test_equal_results(theirs, ours):
         (ret(changes={"new": ["a", "b"]}), ret(changes={"new": ["b", "a"]}), "changes"),
     ],
 )
-def test_different_results(theirs, ours, words):
-    assert words in said(theirs, ours)
+def test_different_results(theirs, ours, text):
+    assert text in differences(theirs, ours)
 
 
 def test_a_case_can_expect_a_refusal():
-    assert said(["no"], {"raised": "no"}, refused=True) == ""
-    assert "neither refuses it" in said(ret(), ret(), refused=True)
+    assert differences(["no"], {"raised": "no"}, refused=True) == ""
+    assert "neither refuses it" in differences(ret(), ret(), refused=True)
 
 
-def test_files_are_seen_by_kind_mode_owner_and_content(tmp_path):
+def test_files_are_compared_by_kind_mode_owner_and_content(tmp_path):
     upper = tmp_path / "upper"
     (upper / "etc").mkdir(parents=True)
     (upper / "etc/kept").write_text("kept")
@@ -68,7 +68,7 @@ def test_files_are_seen_by_kind_mode_owner_and_content(tmp_path):
     (upper / "etc/new").symlink_to("kept")
     (upper / "var/log").mkdir(parents=True)
     (upper / "var/log/syslog").write_text("now")
-    paths = changed.touched(before, changed.snapshot(upper))
+    paths = changed.changed_paths(before, changed.snapshot(upper))
     assert {"/etc/gone", "/etc/new"} <= paths and not any(path.startswith("/var/log") for path in paths)
     assert changed.entry(upper, "/etc/gone") == changed.ABSENT
     assert changed.entry(upper, "/etc/new")[0::3] == ("link", "-> kept")

@@ -15,7 +15,7 @@ from thin.utils.system import beaconing
 DRIVER = Path(__file__).with_name("beacon_driver.py")
 
 
-def asked(python: Path, rows: list[Any]) -> list[Any]:
+def ask_salt(python: Path, rows: list[Any]) -> list[Any]:
     """The answers of real Salt."""
     text = "".join(json.dumps(row) + "\n" for row in rows)
     done = subprocess.run([python, "-W", "ignore", DRIVER], input=text, capture_output=True, text=True, check=False)
@@ -24,10 +24,10 @@ def asked(python: Path, rows: list[Any]) -> list[Any]:
 
 
 def test_recorded_answers_are_salts(salt_python):
-    found = asked(salt_python, list(beaconfacts.inputs()))
+    returned = ask_salt(salt_python, list(beaconfacts.inputs()))
     if os.environ.get("RECORD"):
-        beaconfacts.ANSWERS.write_text(json.dumps(found, indent=1) + "\n")
-    assert list(map(beaconfacts.comparable, found)) == list(map(beaconfacts.comparable, beaconfacts.answers()))
+        beaconfacts.ANSWERS.write_text(json.dumps(returned, indent=1) + "\n")
+    assert list(map(beaconfacts.comparable, returned)) == list(map(beaconfacts.comparable, beaconfacts.answers()))
 
 
 def test_events_are_salts(salt_python, monkeypatch):
@@ -40,11 +40,11 @@ def test_events_are_salts(salt_python, monkeypatch):
         "wrong": [{"beacon_module": "load"}],
     }
     row = {"process": config, "load": [1.0, 2.0, 3.0]}
-    [salts] = asked(salt_python, [row])
+    [salts] = ask_salt(salt_python, [row])
     monkeypatch.setattr("os.getloadavg", lambda: (1.0, 2.0, 3.0))
     pack = {"__grains__": {"kernel": "Linux"}, "__salt__": {}, "__context__": {}}
     ours = beaconing.Beacons(loader.Loader("beacons", pack, {"id": "web1"}, runtime), config, "web1").poll(0, "")
-    assert [(f"salt/beacon/web1/{each['name']}/{each['tag']}", each["data"]) for each in ours] == [
-        (each["tag"], each["data"]) for each in salts
+    assert [(f"salt/beacon/web1/{event['name']}/{event['tag']}", event["data"]) for event in ours] == [
+        (event["tag"], event["data"]) for event in salts
     ]
     assert len(ours) == 2

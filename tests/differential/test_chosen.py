@@ -1,4 +1,4 @@
-"""Which cases are compared, which code they depend on, and when a case that differs by design passes."""
+"""The choice of the cases that are compared, the code of a case, and cases that differ by design."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ FILES = load_all()
 DAY = datetime.date(2026, 11, 23)
 
 
-def named(name: str) -> Case:
+def case_of_file(name: str) -> Case:
+    """The first case of a file that is not compared by every CI run."""
     return next(case for file in FILES if file.name == name for case in file.cases if not case.ci)
 
 
@@ -29,10 +30,10 @@ def record(*without: str) -> dict[tuple[str, str, str], str]:
 
 
 def test_code_of_a_case() -> None:
-    files = code.files(named("host"))
+    files = code.files(case_of_file("host"))
     assert {"thin/states/host.py", "thin/modules/hosts.py", "thin/utils/formats/hostsfile.py"} <= set(files)
     assert "thin/engine.py" not in files and "thin/states/user.py" not in files
-    packages = code.files(named("pkg"))
+    packages = code.files(case_of_file("pkg"))
     assert "thin/modules/aptpkg.py" in packages and "thin/modules/yumpkg.py" not in packages
 
 
@@ -54,13 +55,13 @@ def test_only_code_that_runs_counts() -> None:
         assert code.meaning(text) != code.meaning(other)
 
 
-def test_nothing_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_share_is_chosen_if_no_case_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chosen, "recorded", record)
     choice = chosen.choose(FILES, DAY, 10, 10)
     assert len(choice.fixed) == 24 and not choice.changed and not choice.left_out
     assert 0 < len(choice.share) <= 10 and not any(case.ci for _, case in choice.share)
     assert all(pick in choice for pick in (*choice.fixed, *choice.share))
-    assert len(choice.words()) == 1 and "DAY=2026-11-23" in choice.words()[0]
+    assert len(choice.summary()) == 1 and "DAY=2026-11-23" in choice.summary()[0]
 
 
 def test_changed_cases_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,10 +69,10 @@ def test_changed_cases_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
     choice = chosen.choose(FILES, DAY, 100, 10)
     assert {file.name for file, _ in choice.changed} == {"host", "acl"} and not choice.left_out
     choice = chosen.choose(FILES, DAY, 3, 10)
-    assert 0 < len(choice.changed) <= 3 and choice.left_out and "LEFT OUT" in choice.words()[1]
+    assert 0 < len(choice.changed) <= 3 and choice.left_out and "LEFT OUT" in choice.summary()[1]
 
 
-def test_days_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_case_is_chosen_on_some_day(monkeypatch: pytest.MonkeyPatch) -> None:
     digests = record()
     monkeypatch.setattr(chosen, "recorded", lambda: digests)
     seen: set[tuple[str, str]] = set()
@@ -95,7 +96,7 @@ def test_a_case_that_differs_names_the_lines() -> None:
     assert outcome(plain, [], None).good and not outcome(plain, lines, lines).good
 
 
-def test_a_set_up_that_fails_always_fails(tmp_path: Path) -> None:
+def test_a_case_fails_if_its_setup_fails(tmp_path: Path) -> None:
     class Bench:
         file = CaseFile(Path("host.yaml"))
 
@@ -103,8 +104,8 @@ def test_a_set_up_that_fails_always_fails(tmp_path: Path) -> None:
             raise SetupError(["setup failed for ours: exit 1"])
 
     for case in (Case(["a.b"], "one", differs="by design"), Case(["a.b"], "one")):
-        found = run(Bench(), case, tmp_path)  # type: ignore[arg-type]
-        assert not found.good and found.lines == ["setup failed for ours: exit 1"]
+        result = run(Bench(), case, tmp_path)  # type: ignore[arg-type]
+        assert not result.good and result.lines == ["setup failed for ours: exit 1"]
     assert not list(tmp_path.iterdir())
 
 

@@ -1,5 +1,5 @@
-"""Which differences the comparison of formulas reports and accepts, with folders in place of machines; their files, and
-the page.
+"""The comparison of formulas: differences that it reports and accepts, with folders in place of machines; the files of
+formulas, and the page.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def bench(tmp_path, monkeypatch):
         (side.upper / "etc").mkdir()
         (side.upper / "etc/a").write_text("words\n")
         pair.sides[kind] = side
-    found = FoldersBench(FormulaFile(Path("some.yaml")), Path("python"), pair)
-    found.answers = (RET, RET)
-    return found
+    bench = FoldersBench(FormulaFile(Path("some.yaml")), Path("python"), pair)
+    bench.answers = (RET, RET)
+    return bench
 
 
 def run(bench: FoldersBench, *accepted: Accepted) -> formularuns.Run:
@@ -70,8 +70,8 @@ def run(bench: FoldersBench, *accepted: Accepted) -> formularuns.Run:
 
 
 def test_equal_machines(bench):
-    found = run(bench)
-    assert (found.chunks, found.same, found.failed, found.wrong) == (1, 1, 0, [])
+    result = run(bench)
+    assert (result.chunks, result.same, result.failed, result.wrong) == (1, 1, 0, [])
 
 
 @pytest.mark.parametrize(
@@ -84,32 +84,32 @@ def test_equal_machines(bench):
 )
 def test_a_state_that_differs(bench, change, first):
     bench.answers = (RET, {TAG: {**RET[TAG], **change}})
-    found = run(bench)
-    assert [block.text.split("\n")[0] for block in found.wrong] == [first]
-    assert (found.chunks, found.same) == (1, 0)
+    result = run(bench)
+    assert [block.text.split("\n")[0] for block in result.wrong] == [first]
+    assert (result.chunks, result.same) == (1, 0)
 
 
 def test_one_side_that_does_not_compile(bench):
     bench.answers = (RET, ["no such state"])
-    found = run(bench)
-    assert [block.text.split("\n")[0] for block in found.wrong] == ["one of them refuses it:"] and found.same == 0
+    result = run(bench)
+    assert [block.text.split("\n")[0] for block in result.wrong] == ["one of them refuses it:"] and result.same == 0
 
 
-@pytest.mark.parametrize("what", ["content", "mode", "absent", "more"])
-def test_a_file_that_differs(bench, what):
+@pytest.mark.parametrize("change", ["content", "mode", "absent", "more"])
+def test_a_file_that_differs(bench, change):
     file = bench.pair.ours.upper / "etc/a"
-    if what == "content":
+    if change == "content":
         file.write_text("other words\n")
-    elif what == "mode":
+    elif change == "mode":
         file.chmod(0o600)
-    elif what == "absent":
+    elif change == "absent":
         file.unlink()
     else:
         file = bench.pair.ours.upper / "etc/b"
         file.write_text("more")
-    found = run(bench)
-    assert [block.text.split("\n")[0] for block in found.wrong] == [f"/etc/{file.name}"]
-    assert found.states == []
+    result = run(bench)
+    assert [block.text.split("\n")[0] for block in result.wrong] == [f"/etc/{file.name}"]
+    assert result.states == []
     bench.formula = replace(bench.formula, left_out={"/etc/?": "a test"})
     assert run(bench).wrong == []
 
@@ -149,13 +149,13 @@ def test_each_locked_formula_has_cases():
 
 def test_an_invalid_file_is_reported_with_the_reason(tmp_path):
     file = tmp_path / "cron.yaml"
-    for text, words in [
+    for text, message in [
         ("cases: [{title: t, aply: [cron]}]", r"cron.yaml, case 1: aply: not known; known are"),
         ("cases: [{title: t}]", r"cron.yaml, case 1: `apply` is missing"),
         ("cases: [{title: t, apply: [cron], accepted: [{of: x}]}]", "both `of` and `why` are wanted"),
     ]:
         file.write_text(text)
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises(ValueError, match=message):
             load(file)
     (tmp_path / "nonesuch.yaml").write_text("cases: []")
     with pytest.raises(ValueError, match=r"lock.json names no commit of nonesuch"):
@@ -165,30 +165,30 @@ def test_an_invalid_file_is_reported_with_the_reason(tmp_path):
 @pytest.mark.parametrize("folder", ["cron-formula", "some+cron-formula/repo"])
 def test_a_formula_of_a_folder_of_clones(tmp_path, monkeypatch, folder):
     """It is used at its commit, wherever the clone is; a folder without it is named in the error."""
-    place = tmp_path / "clones" / folder
-    place.mkdir(parents=True)
+    clone = tmp_path / "clones" / folder
+    clone.mkdir(parents=True)
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
 
     def git(*arguments: str) -> str:
         argv = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *arguments]
-        return subprocess.run(argv, cwd=place, check=True, capture_output=True, text=True, env=environment).stdout
+        return subprocess.run(argv, cwd=clone, check=True, capture_output=True, text=True, env=environment).stdout
 
     git("init", "--quiet")
-    (place / "cron").mkdir()
-    (place / "cron/init.sls").write_text("old: test.nop\n")
-    (place / "pillar.example").write_text("cron: {}\n")
-    (place / "test/states").mkdir(parents=True)
-    (place / "test/states/more.sls").write_text("more: test.nop\n")
+    (clone / "cron").mkdir()
+    (clone / "cron/init.sls").write_text("old: test.nop\n")
+    (clone / "pillar.example").write_text("cron: {}\n")
+    (clone / "test/states").mkdir(parents=True)
+    (clone / "test/states/more.sls").write_text("more: test.nop\n")
     git("add", ".")
     git("commit", "--quiet", "-m", "one")
     commit = git("rev-parse", "HEAD").strip()
-    (place / "cron/init.sls").write_text("new: test.nop\n")
+    (clone / "cron/init.sls").write_text("new: test.nop\n")
     git("commit", "--quiet", "-a", "-m", "two")
     monkeypatch.setattr(formulafiles, "locked", lambda: {"cron": commit, "nginx": commit})
     checkouts = Checkouts(tmp_path / "clones")
     try:
         case = FormulaCase(["cron"], "one", apply=["cron"], pillars=["pillar.example"], roots=["test/states"])
-        formulafiles.place(case, "cron", checkouts, tmp_path / "states", tmp_path / "pillar")
+        formulafiles.create_roots(case, "cron", checkouts, tmp_path / "states", tmp_path / "pillar")
         assert (tmp_path / "states/cron/init.sls").read_text() == "old: test.nop\n"
         assert sorted(path.name for path in (tmp_path / "states").iterdir()) == ["cron", "more.sls", "pillar.example"]
         assert json.loads((tmp_path / "pillar/top.sls").read_text()) == {"base": {"*": ["pillar0"]}}
@@ -208,19 +208,21 @@ def test_the_page_is_made_of_the_record():
     )
 
 
-def test_the_record_is_of_the_cases_and_nothing_differs_that_should_not():
+def test_the_record_has_the_cases_and_only_accepted_differences():
     cases = [(file.formula, case.title, case.digest) for file in load_all() for case in file.cases]
     record = compared.read()["cases"]
-    assert [(one["formula"], one["title"], one["digest"]) for one in record] == cases
-    assert not {f"{one['formula']}: {one['title']}": found for one in record if (found := compared.wrong(one))}
+    assert [(case["formula"], case["title"], case["digest"]) for case in record] == cases
+    assert not {
+        f"{case['formula']}: {case['title']}": differences for case in record if (differences := compared.wrong(case))
+    }
 
 
-def test_what_the_page_says_of_a_difference(bench):
+def test_the_page_shows_accepted_and_other_differences(bench):
     bench.pair.outputs["ours"] = UNITS.replace("enabled", "disabled")
     bench.answers = (RET, {TAG: {**RET[TAG], "changes": {}}})
     runs = [asdict(run(bench, Accepted("only with Salt: unit cron", "known")))]
-    one = {"formula": "cron", "title": "t", "apply": ["cron"], "digest": "1", "date": "2026-01-02", "salt": "3008.3"}
-    text = compared.page({"cases": [compared._short({**one, "runs": runs})]})
+    case = {"formula": "cron", "title": "t", "apply": ["cron"], "digest": "1", "date": "2026-01-02", "salt": "3008.3"}
+    text = compared.page({"cases": [compared._short({**case, "runs": runs})]})
     assert "1 formulas, 1 cases, 1 runs of 1 states, 0 of them the same (0.00 %)." in text
     row = next(line for line in text.splitlines() if line.startswith("| [cron]"))
     assert "| not run | 0/1 | not run | different |" in row

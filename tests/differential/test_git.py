@@ -29,7 +29,7 @@ SALTENVS = ["base", "dev", "qa", "prod", "stage", "v1", "main", "nope"]
 PATHS = ["a", "d/a", "m/a", "m/n/k", "g/k", "z/k", "l", "root/l", "d/e/c", "top.sls", "d"]
 
 
-def some(rng: random.Random, *rows: tuple[float, str, list[Any]]) -> list[dict[str, Any]]:
+def draw_options(rng: random.Random, *rows: tuple[float, str, list[Any]]) -> list[dict[str, Any]]:
     """For each (chance, option, values) one value, or none."""
     return [{name: rng.choice(values)} for chance, name, values in rows if rng.random() < chance]
 
@@ -43,10 +43,10 @@ def state_files(rng: random.Random, tag: str) -> dict[str, Any]:
 def gitfs_case(rng: random.Random, repos: list[Repo]) -> dict[str, Any]:
     remotes: list[Any] = []
     for repo in rng.sample(repos, rng.randint(1, 3)):
-        by_hand = some(
+        saltenv_options = draw_options(
             rng, (1, "ref", ["dev", "main", "v1"]), (0.4, "root", ["root"]), (0.3, "mountpoint", ["salt://z"])
         )
-        below = some(
+        remote_options = draw_options(
             rng,
             (0.3, "base", ["main", "dev", "v1"]),
             (0.3, "root", ["root", "root/d", "nowhere"]),
@@ -57,11 +57,11 @@ def gitfs_case(rng: random.Random, repos: list[Repo]) -> dict[str, Any]:
             (0.2, "ref_types", [["tag"], ["branch"], ["tag", "branch"]]),
             (0.2, "saltenv_whitelist", [["base"], ["base", "d.*"], ["v*", "base"]]),
             (0.2, "saltenv_blacklist", [["dev"], ["v*"]]),
-            (0.3, "saltenv", [[{rng.choice(["prod", "qa", "base"]): by_hand}]]),
+            (0.3, "saltenv", [[{rng.choice(["prod", "qa", "base"]): saltenv_options}]]),
         )
-        remotes.append({repo.url: below} if below else repo.url)
+        remotes.append({repo.url: remote_options} if remote_options else repo.url)
     opts: dict[str, Any] = {"fileserver_backend": ["gitfs"], "gitfs_remotes": remotes}
-    for more in some(
+    for options in draw_options(
         rng,
         (0.2, "gitfs_base", ["main", "dev"]),
         (0.2, "gitfs_root", ["root"]),
@@ -69,27 +69,27 @@ def gitfs_case(rng: random.Random, repos: list[Repo]) -> dict[str, Any]:
         (0.3, "gitfs_saltenv", [[{"stage": [{"ref": "dev"}, {"root": "root"}]}], [{"prod": [{"ref": "v1"}]}]]),
         (0.1, "gitfs_fallback", ["master"]),
     ):
-        opts.update(more)
+        opts.update(options)
     return {"opts": opts, "saltenvs": SALTENVS, "paths": PATHS}
 
 
 def pillar_files(rng: random.Random, tag: str, env: str) -> dict[str, Any]:
     names = ["a", *(["b"] if rng.random() < 0.5 else []), *(["m.c"] if rng.random() < 0.3 else [])]
-    found = {
+    files = {
         "top.sls": f"'{rng.choice([env, env, '{{ saltenv }}'])}':\n  '*': [{', '.join(names)}]\n",
         "a.sls": f"who: {tag}\nl: [{tag}]\nd: {{{tag}: 1}}\n",
         "sub/top.sls": "base:\n  '*': [a]\n",
         "sub/a.sls": f"sub: {tag}\n",
     }
-    more = {"b.sls": f"b: {tag}\nd: {{b{tag}: 1}}\n", "c.sls": f"c: {tag}\n"}
-    return {**found, **{path: text for path, text in more.items() if rng.random() < 0.7}}
+    optional = {"b.sls": f"b: {tag}\nd: {{b{tag}: 1}}\n", "c.sls": f"c: {tag}\n"}
+    return {**files, **{path: text for path, text in optional.items() if rng.random() < 0.7}}
 
 
 def pillar_case(rng: random.Random, repos: list[Repo]) -> dict[str, Any]:
     entries: list[Any] = []
     for repo in rng.sample(repos, rng.randint(1, 3)):
         branch = rng.choice(["master", "master", "dev", "qa", "__env__", "__env__", "v1", "nope"])
-        below = some(
+        remote_options = draw_options(
             rng,
             (0.2, "env", ["base", "dev"]),
             (0.2, "root", ["sub", "nowhere"]),
@@ -98,7 +98,7 @@ def pillar_case(rng: random.Random, repos: list[Repo]) -> dict[str, Any]:
             (0.2, "fallback", ["master"]),
             (0.2 if branch == "__env__" else 0, "base", ["dev"]),
         )
-        entries.append({f"{branch} {repo.url}": below} if below else f"{branch} {repo.url}")
+        entries.append({f"{branch} {repo.url}": remote_options} if remote_options else f"{branch} {repo.url}")
     opts = {
         "ext_pillar": [{"git": entries}],
         "git_pillar_includes": rng.random() < 0.7,
@@ -111,13 +111,13 @@ def pillar_case(rng: random.Random, repos: list[Repo]) -> dict[str, Any]:
 
 def our_files(case: dict[str, Any], remotes: Remotes) -> dict[str, Any]:
     server = FileServer({**case["opts"], "gitfs_update_interval": 10_000}, remotes)
-    found: dict[str, Any] = {"envs": server.envs()}
+    result: dict[str, Any] = {"envs": server.envs()}
     for saltenv in case["saltenvs"]:
-        found[f"files {saltenv}"] = server.list_files(saltenv)
+        result[f"files {saltenv}"] = server.list_files(saltenv)
         for path in case["paths"]:
             data = server.read(path, saltenv)
-            found[f"find {saltenv} {path}"] = None if data is None else data.decode()
-    return found
+            result[f"find {saltenv} {path}"] = None if data is None else data.decode()
+    return result
 
 
 def our_pillar(case: dict[str, Any], remotes: Remotes) -> dict[str, Any]:
@@ -138,22 +138,22 @@ def our_pillar(case: dict[str, Any], remotes: Remotes) -> dict[str, Any]:
     return {**result.pillar, **({"_errors": True} if result.errors else {})}
 
 
-def test_git_as_salt_has_it(salt_python: Path, examples: int, tmp_path: Path) -> None:
+def test_git_files_and_pillar_equal_salts(salt_python: Path, examples: int, tmp_path: Path) -> None:
     if subprocess.run([salt_python, "-c", "import git"], check=False, capture_output=True).returncode:
         pytest.skip("that Salt has no GitPython")
     seed = int(os.environ.get("SEED") or 1)
     rng = random.Random(seed)
     states, pillars = [], []
     for number in range(3):
-        one, two = Repo(tmp_path / f"s{number}.git"), Repo(tmp_path / f"p{number}.git")
+        state_repo, pillar_repo = Repo(tmp_path / f"s{number}.git"), Repo(tmp_path / f"p{number}.git")
         for branch in ("master", "dev", "qa", "main"):
-            one.commit(state_files(rng, f"{number} {branch}"), branch)
+            state_repo.commit(state_files(rng, f"{number} {branch}"), branch)
         for branch, env in (("master", "base"), ("dev", "dev"), ("qa", "qa")):
-            two.commit(pillar_files(rng, f"{branch}{number}", env), branch)
-        one.tag(rng.choice(["v1", "dev"]), annotated=True)
-        two.tag("v1")
-        states.append(one)
-        pillars.append(two)
+            pillar_repo.commit(pillar_files(rng, f"{branch}{number}", env), branch)
+        state_repo.tag(rng.choice(["v1", "dev"]), annotated=True)
+        pillar_repo.tag("v1")
+        states.append(state_repo)
+        pillars.append(pillar_repo)
     count = max(2, examples // 20)
     cases = {
         "gitfs": [gitfs_case(rng, states) for _ in range(count)],
@@ -167,11 +167,11 @@ def test_git_as_salt_has_it(salt_python: Path, examples: int, tmp_path: Path) ->
     remotes = Remotes(tmp_path / "ours")
     try:
         for kind, ours in (("gitfs", our_files), ("pillar", our_pillar)):
-            for case, want in zip(cases[kind], theirs[kind], strict=True):
-                found = ours(case, remotes)
-                if "_errors" in want:
-                    assert "_errors" in found, (seed, case, want)
+            for case, expected in zip(cases[kind], theirs[kind], strict=True):
+                result = ours(case, remotes)
+                if "_errors" in expected:
+                    assert "_errors" in result, (seed, case, expected)
                 else:
-                    assert found == want, (seed, case)
+                    assert result == expected, (seed, case)
     finally:
         remotes.close()

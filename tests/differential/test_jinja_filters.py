@@ -96,10 +96,10 @@ def kind_of(error: str) -> str:
     return re.split(r"[:']", error)[0].strip()
 
 
-def shown(text: str) -> str:
+def normalized(text: str) -> str:
     """An output without volatile parts: addresses of objects, and the order of sets."""
     text = re.sub(r"0x[0-9a-f]{6,}", "0x", text)
-    return re.sub(r"\{[^{}:]*\}", lambda found: ", ".join(sorted(found.group()[1:-1].split(", "))), text)
+    return re.sub(r"\{[^{}:]*\}", lambda match: ", ".join(sorted(match.group()[1:-1].split(", "))), text)
 
 
 #: Filters that return a set of letters for a text, or iterate over a set of keys: their order is undefined.
@@ -130,9 +130,9 @@ def compare(driver: Driver, seed: str, examples: int, kind: str, name: str, form
             continue
         if name in SETS and sorted(our_text) == sorted(text):
             our_text = text
-        if our_error != "too long" and (kind_of(our_error), shown(our_text)) != (kind_of(error), shown(text)):
-            said = f"{our_error or our_text!r}, and Salt {error.splitlines()[0] if error else text!r}"
-            differences.append(f"{value!r} | {name}{args!r}: {said}")
+        if our_error != "too long" and (kind_of(our_error), normalized(our_text)) != (kind_of(error), normalized(text)):
+            outputs = f"{our_error or our_text!r}, and Salt {error.splitlines()[0] if error else text!r}"
+            differences.append(f"{value!r} | {name}{args!r}: {outputs}")
     return differences
 
 
@@ -145,7 +145,7 @@ def names_of(kind: str) -> list[str]:
     return sorted(getattr(_base_environment((), False), kind))
 
 
-def test_nothing_is_missing(driver: Driver) -> None:
+def test_all_names_of_salt_are_registered(driver: Driver) -> None:
     for kind, theirs in driver.ask(registered=True).items():
         assert set(theirs) - set(names_of(kind)) == set(), kind
 

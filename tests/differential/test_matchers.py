@@ -1,6 +1,6 @@
-"""Target expressions: random expressions over random targets match the same as in real Salt.
+"""Target expressions: random expressions match the same random targets as in real Salt.
 
-One test evaluates the matchers for one target; the other selects from a fleet with resources, out of inventory and
+One test evaluates the matchers for one target; the other one selects from a fleet with resources, out of inventory and
 caches, and asks Salt for each id. `EXAMPLES` is the number of targets, each with `ASKED` expressions; `EXPRESSIONS`
 that of expressions over fleets; `SEED` selects others.
 """
@@ -24,7 +24,7 @@ from pushsalt.errors import NoTargetError, UsageError
 from pushsalt.targeting import Subject, key_of, matches
 from thin.utils import dictupdate
 
-ASKED = 25
+EXPRESSIONS_PER_TARGET = 25
 DRIVER = Path(__file__).with_name("match_driver.py")
 WORDS = ["os", "a", "b", "web", "Web1", "10", "1", "true", "x:y", "deep", "*", "a*", "ver.1", "None", "ä", "d;e", "[a]"]
 IDS = ["web1", "web2", "db1", "db-2.example", "it", "web[1]", "a,b", "M"]
@@ -49,7 +49,7 @@ class RealMatchers:
     """Salt's matchers in a permanent process."""
 
     def __init__(self, python: Path, folder: Path) -> None:
-        kept = {name: os.environ[name] for name in ("PATH",) if name in os.environ}
+        inherited = {name: os.environ[name] for name in ("PATH",) if name in os.environ}
         self._log = open(folder / "stderr", "w+", encoding="utf-8", errors="replace")  # noqa: SIM115  (see close)
         self._process = subprocess.Popen(
             [python, "-W", "ignore", DRIVER, folder],
@@ -57,7 +57,7 @@ class RealMatchers:
             stdout=subprocess.PIPE,
             stderr=self._log,
             cwd=folder,
-            env={**kept, "HOME": str(folder), "LANG": "C.UTF-8"},
+            env={**inherited, "HOME": str(folder), "LANG": "C.UTF-8"},
             encoding="utf-8",
         )
 
@@ -82,12 +82,12 @@ class RealMatchers:
 
 @pytest.fixture(scope="module")
 def real(salt_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealMatchers]:
-    found = RealMatchers(salt_python, tmp_path_factory.mktemp("matchers"))
-    yield found
-    found.close()
+    matchers = RealMatchers(salt_python, tmp_path_factory.mktemp("matchers"))
+    yield matchers
+    matchers.close()
 
 
-class Made:
+class RandomTargets:
     """Random targets and expressions, the same for the same seed."""
 
     def __init__(self, seed: int) -> None:
@@ -99,8 +99,8 @@ class Made:
         grains = self._mapping(3)
         for family in ("ipv4", "ipv6"):
             if pick.random() < 0.8:
-                of = [address for address in ADDRESSES if (":" in address) == (family == "ipv6")]
-                grains[family] = pick.sample(of, pick.randint(0, 3))
+                addresses = [address for address in ADDRESSES if (":" in address) == (family == "ipv6")]
+                grains[family] = pick.sample(addresses, pick.randint(0, 3))
         return {
             "id": pick.choice(IDS),
             "grains": grains,
@@ -125,22 +125,22 @@ class Made:
 
     def _path(self, data: Any) -> list[str]:
         """A path into the data, with a pattern at its end."""
-        pick, found = self.random, []
+        pick, path = self.random, []
         while isinstance(data, dict | list) and data and pick.random() < 0.9:
             if isinstance(data, list):
-                at = pick.randrange(len(data))
+                index = pick.randrange(len(data))
                 if pick.random() < 0.4:
-                    found.append(str(at))
-                data = data[at]
+                    path.append(str(index))
+                data = data[index]
             else:
                 key = pick.choice(list(data))
-                found.append("*" if pick.random() < 0.12 else key)
+                path.append("*" if pick.random() < 0.12 else key)
                 data = data[key]
         if pick.random() < 0.7 and not isinstance(data, dict | list):
-            found.append(str(data))
+            path.append(str(data))
         elif pick.random() < 0.8:
-            found.append(pick.choice([*WORDS, ".*", "(a|b)", "[", "?", "web.*", "^a", "a$", "[0-9]+", "\\d+", "(?i)A"]))
-        return found or [pick.choice(WORDS)]
+            path.append(pick.choice([*WORDS, ".*", "(a|b)", "[", "?", "web.*", "^a", "a$", "[0-9]+", "\\d+", "(?i)A"]))
+        return path or [pick.choice(WORDS)]
 
     def _nested(self, data: Any, delimiter: str) -> str:
         return delimiter.join(self._path(data)).replace(" ", "_")
@@ -150,8 +150,8 @@ class Made:
         letter = pick.choice([*"GPIJ" * 3, *"LESNTM", "", "", "odd"])
         if letter in "GPIJ" and letter:
             delimiter = pick.choice(["", "", "", ";", "|", ":", "@", "%", "x", ".", "a"])
-            where = target["grains" if letter in "GP" else "pillar"]
-            return f"{letter}{delimiter}@{self._nested(where, delimiter or ':')}"
+            data = target["grains" if letter in "GP" else "pillar"]
+            return f"{letter}{delimiter}@{self._nested(data, delimiter or ':')}"
         if letter == "odd":
             return pick.choice(["G@", "X@a", "L;@it", "E@", "@it", "N@", "web1)", "(it", "G@nothing", "T@", "M@", "Q"])
         body = {
@@ -241,9 +241,9 @@ def test_random_expressions(real: RealMatchers, examples: int) -> None:
     wrong = []
     first = int(os.environ.get("SEED") or 0) * 1_000_000
     for seed in range(first, first + max(1, examples * 2 // 3)):
-        made = Made(seed)
-        target = made.target()
-        questions = [made.question(target) for _ in range(ASKED)]
+        generator = RandomTargets(seed)
+        target = generator.target()
+        questions = [generator.question(target) for _ in range(EXPRESSIONS_PER_TARGET)]
         for question, theirs in zip(questions, real.ask(target, questions), strict=True):
             if isinstance(theirs, str):  # Salt itself failed: any complete answer is accepted
                 ours(target, question)
@@ -252,7 +252,7 @@ def test_random_expressions(real: RealMatchers, examples: int) -> None:
     assert not wrong, f"{len(wrong)} differ\n" + "\n".join(wrong[:5])
 
 
-class Fleet(Made):
+class Fleet(RandomTargets):
     """A random inventory with caches and resources, and expressions about it."""
 
     TYPES = ("machine", "x", "dummy")
@@ -262,7 +262,7 @@ class Fleet(Made):
         pick = self.random
         ids = pick.sample(IDS, pick.randint(2, 6))
         self.hosts: dict[str, dict[str, Any]] = {}
-        self.found: dict[str, dict[str, dict[str, Any]]] = {}
+        self.discovered: dict[str, dict[str, dict[str, Any]]] = {}
         #: key -> collected grains, or compiled pillar
         self.grains: dict[str, dict[str, Any]] = {}
         self.pillar: dict[str, dict[str, Any]] = {}
@@ -273,7 +273,7 @@ class Fleet(Made):
             self._host(id, pick.choice([None, *ids]))
         taken: set[str] = set()
         for manager in [*pick.sample(ids, pick.randint(1, 2)), "elsewhere"]:
-            self.found[manager] = {}
+            self.discovered[manager] = {}
             for type in pick.sample(self.TYPES, pick.randint(1, 3)):
                 for id in pick.sample([*IDS, "m1", "m2", "x:y"], pick.randint(0, 3)):
                     if f"{type}:{id}" not in taken:
@@ -281,7 +281,7 @@ class Fleet(Made):
                         self._resource(type, id, manager)
 
     def _host(self, id: str, jump: str | None) -> None:
-        pick, made = self.random, self.target()
+        pick, generated = self.random, self.target()
         host: dict[str, Any] = {"transport": pick.choice(["ssh", "ssh", "local", "offline"])}
         if host["transport"] == "ssh" and jump is not None and self.hosts.get(jump, {}).get("transport") == "ssh":
             host["jump"] = jump
@@ -290,7 +290,7 @@ class Fleet(Made):
         if pick.random() < 0.4:
             host["pillar"] = self._mapping(3)
         self.hosts[id] = host
-        data = self._cached(id, made)
+        data = self._cached(id, generated)
         self._subject(
             id,
             id,
@@ -305,16 +305,16 @@ class Fleet(Made):
     def _resource(self, type: str, id: str, manager: str) -> None:
         data = self._cached(f"{type}:{id}", self.target())
         data["grains"] = {"id": id, **data["grains"]}  # which every resource has
-        self.found[manager].setdefault(type, {})[id] = {"grains": data["grains"]}
+        self.discovered[manager].setdefault(type, {})[id] = {"grains": data["grains"]}
         if manager in self.hosts:
             self._subject(f"{type}:{id}", id, type, manager, data)
 
-    def _cached(self, key: str, made: dict[str, Any]) -> dict[str, Any]:
+    def _cached(self, key: str, generated: dict[str, Any]) -> dict[str, Any]:
         data: dict[str, Any] = {"grains": {}, "pillar": {}}
         if self.random.random() < 0.9:
-            data["grains"] = self.grains[key] = made["grains"]
+            data["grains"] = self.grains[key] = generated["grains"]
         if self.random.random() < 0.8:
-            data["pillar"] = self.pillar[key] = made["pillar"]
+            data["pillar"] = self.pillar[key] = generated["pillar"]
         return data
 
     def _subject(self, key: str, id: str, type: str, manager: str, data: dict[str, Any]) -> None:
@@ -350,29 +350,31 @@ class Fleet(Made):
         project.grains.put_many({key: value for key, value in self.grains.items() if key in self.hosts})
         for key, value in self.pillar.items():
             project.pillar_bank.put(key, value)
-        for manager, found in self.found.items():
-            project.managed.register(manager, found, declared={type: list(ids) for type, ids in found.items()})
+        for manager, discovered in self.discovered.items():
+            project.managed.register(
+                manager, discovered, declared={type: list(ids) for type, ids in discovered.items()}
+            )
         return client
 
 
-def selected(client: Client, fleet: Fleet, expression: str) -> set[str]:
+def selected_keys(client: Client, fleet: Fleet, expression: str) -> set[str]:
     """The selected keys. For an expression that a command refuses, the matchers are asked."""
     try:
-        found = client.target(Selection(expression, "compound"))
+        names = client.target(Selection(expression, "compound"))
     except NoTargetError:
         return set()
     except UsageError:
-        return {key for key, subject in fleet.subjects.items() if alone(subject, fleet, expression)}
-    assert len(found) == len(set(found)), "two share a name"
-    assert all(client.project.target(name).key == (key_of(name) or name) for name in found)
-    return {key_of(name) or name for name in found}
+        return {key for key, subject in fleet.subjects.items() if matches_subject(subject, fleet, expression)}
+    assert len(names) == len(set(names)), "two share a name"
+    assert all(client.project.target(name).key == (key_of(name) or name) for name in names)
+    return {key_of(name) or name for name in names}
 
 
-def alone(subject: dict[str, Any], fleet: Fleet, expression: str) -> bool:
+def matches_subject(subject: dict[str, Any], fleet: Fleet, expression: str) -> bool:
     [type] = subject["resources"]
-    one = Subject(subject["id"], subject["grains"], subject["pillar"], type, subject["manager"])
+    candidate = Subject(subject["id"], subject["grains"], subject["pillar"], type, subject["manager"])
     try:
-        return matches(expression, "compound", one, nodegroups=fleet.nodegroups)
+        return matches(expression, "compound", candidate, nodegroups=fleet.nodegroups)
     except UsageError:
         return False
 
@@ -386,22 +388,22 @@ def test_random_expressions_over_fleets(
     wrong: list[str] = []
     total = int(os.environ.get("EXPRESSIONS") or examples)
     first = int(os.environ.get("SEED") or 0) * 1_000_000
-    asked = chosen = 0
-    for seed in range(first, first + max(1, total // ASKED)):
+    count = selecting = 0
+    for seed in range(first, first + max(1, total // EXPRESSIONS_PER_TARGET)):
         fleet = Fleet(seed)
         client = fleet.client(tmp_path / str(seed))
-        expressions = [fleet.compound() for _ in range(ASKED)]
+        expressions = [fleet.compound() for _ in range(EXPRESSIONS_PER_TARGET)]
         answers = {
-            key: real.ask(subject, [("compound", each, None) for each in expressions])
+            key: real.ask(subject, [("compound", expression, None) for expression in expressions])
             for key, subject in fleet.subjects.items()
         }
-        for place, expression in enumerate(expressions):
-            asked += 1
-            theirs = {key for key, each in answers.items() if each[place] is True}
-            broken = {key for key, each in answers.items() if isinstance(each[place], str)}
-            found = selected(client, fleet, expression)
-            chosen += bool(found)
-            if found - broken != theirs:
-                wrong.append(f"{seed}: {expression!r}: Salt says {sorted(theirs)}, we say {sorted(found)}")
-    print(f"{asked} expressions, of which {chosen} select anything")
+        for index, expression in enumerate(expressions):
+            count += 1
+            theirs = {key for key, matched in answers.items() if matched[index] is True}
+            broken = {key for key, matched in answers.items() if isinstance(matched[index], str)}
+            ours = selected_keys(client, fleet, expression)
+            selecting += bool(ours)
+            if ours - broken != theirs:
+                wrong.append(f"{seed}: {expression!r}: Salt says {sorted(theirs)}, we say {sorted(ours)}")
+    print(f"{count} expressions, of which {selecting} select anything")
     assert not wrong, f"{len(wrong)} differ\n" + "\n".join(wrong[:10])

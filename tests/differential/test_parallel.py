@@ -30,5 +30,5 @@ BODY = {
 @pytest.mark.parametrize("test", [False, True])
 def test_parallel_states(both: Both, test: bool, limit: int) -> None:
     opts = {"state_max_parallel": limit} if limit else {}
-    found = difference(*both.run(Tree({"a.sls": BODY}, ["a"], test, opts)))
-    assert not found, found
+    differences = difference(*both.run(Tree({"a.sls": BODY}, ["a"], test, opts)))
+    assert not differences, differences

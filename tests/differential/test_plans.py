@@ -1,4 +1,4 @@
-"""Each run of every case of ``cases/`` is planned before: what the plan is sure of happens, with the same differences.
+"""Each run of every case of ``cases/`` is planned before. What the plan is sure of happens, with the same differences.
 
 `PLAN=1 make differential-states` runs them. ``OUTCOMES`` is a folder for the marks of each case, from which
 scripts/plans_compared.py makes docs/plans-compared.md.
@@ -60,29 +60,29 @@ class Benches:
 
 @pytest.fixture(scope="module")
 def benches() -> Iterator[Benches]:
-    found = Benches()
-    yield found
-    found.close()
+    machines = Benches()
+    yield machines
+    machines.close()
 
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("file", "case"), list(_cases()))
 def test_plans(file: CaseFile, case: Case, benches: Benches) -> None:
-    found = benches.of(file)
+    plan_bench = benches.of(file)
     try:
-        lines = found.run(case)
+        lines = plan_bench.run(case)
     except SetupError as exc:
         lines = ["its set-up failed", *exc.lines]
     if OUTCOMES:
-        _note(Path(OUTCOMES), found, case, lines)
+        _write_outcome(Path(OUTCOMES), plan_bench, case, lines)
     if lines:
         pytest.fail(f"{file.name}: {case.title}: the plan was wrong\n" + "\n".join(lines), pytrace=False)
 
 
-def _note(folder: Path, found: PlanBench, case: Case, lines: list[str]) -> None:
+def _write_outcome(folder: Path, plan_bench: PlanBench, case: Case, lines: list[str]) -> None:
     marks: dict[str, dict[str, int]] = {}
-    for (function, mark), number in found.marks.items():
+    for (function, mark), number in plan_bench.marks.items():
         marks.setdefault(function, {})[mark] = number
     folder.mkdir(parents=True, exist_ok=True)
-    about = {"file": found.file.name, "title": case.title, "marks": marks, "wrong": lines}
-    (folder / f"{found.file.name}-{case.digest}.json").write_text(json.dumps(about), encoding="utf-8")
+    document = {"file": plan_bench.file.name, "title": case.title, "marks": marks, "wrong": lines}
+    (folder / f"{plan_bench.file.name}-{case.digest}.json").write_text(json.dumps(document), encoding="utf-8")

@@ -19,9 +19,9 @@ def test_the_page_is_made_of_the_record() -> None:
 
 
 def test_every_plan_was_right() -> None:
-    assert not [name for name, one in compared.read()["cases"].items() if not one["right"]]
+    assert not [name for name, case in compared.read()["cases"].items() if not case["right"]]
 
 
 def test_the_record_has_the_cases() -> None:
-    known = compared.cases()
-    assert not set(compared.read()["cases"]) - set(known), "cases that are gone: PLAN=1 make differential-states"
+    cases = compared.cases()
+    assert not set(compared.read()["cases"]) - set(cases), "cases that are gone: PLAN=1 make differential-states"

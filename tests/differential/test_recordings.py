@@ -42,19 +42,19 @@ def _yaml(text: str, answers: list[Any]) -> str:
 
 
 def _arguments(text: str, answers: list[Any]) -> str:
-    words = [word for word, _ in json.loads(text)]
-    rows = [f"  {json.dumps(list(row), ensure_ascii=False)}" for row in zip(words, answers, strict=True)]
+    arguments = [argument for argument, _ in json.loads(text)]
+    rows = [f"  {json.dumps(list(row), ensure_ascii=False)}" for row in zip(arguments, answers, strict=True)]
     return "[\n" + ",\n".join(rows) + "\n]\n"
 
 
 def _filters(text: str, answers: list[Any]) -> str:
-    given = iter(answers)
-    found = [text.splitlines()[0]]
+    results = iter(answers)
+    lines = [text.splitlines()[0]]
     for name, cases in load_yaml(text).items():
-        found.append(f"{json.dumps(name)}:")
+        lines.append(f"{json.dumps(name)}:")
         for template, _ in cases:
-            found.append(f"- {json.dumps([template, next(given)], ensure_ascii=False)}")
-    return "\n".join(found) + "\n"
+            lines.append(f"- {json.dumps([template, next(results)], ensure_ascii=False)}")
+    return "\n".join(lines) + "\n"
 
 
 def _helpers(text: str, answers: list[Any]) -> str:
@@ -83,14 +83,16 @@ def _return(ret: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]
         comment = f"{comment.split('Traceback')[0]}...{name}"
     elif comment.startswith(start):
         comment = start + ", ".join(sorted(comment[len(start) :].split(", ")))
-    found = {name: value for name, value in ret.items() if name not in _NOT_RECORDED}
-    found["comment"] = comment
-    return {**{name: found[name] for name in before if name in found}, **found}
+    recorded = {name: value for name, value in ret.items() if name not in _NOT_RECORDED}
+    recorded["comment"] = comment
+    return {**{name: recorded[name] for name in before if name in recorded}, **recorded}
 
 
 RECORDINGS = {
     "cases/yaml/salt.jsonl": Recording("yaml_texts", lambda text: [case["text"] for case in _lines(text)], _yaml),
-    "cli/cases/arguments.json": Recording("arguments", lambda text: [word for word, _ in json.loads(text)], _arguments),
+    "cli/cases/arguments.json": Recording(
+        "arguments", lambda text: [argument for argument, _ in json.loads(text)], _arguments
+    ),
     "render/cases/filters.yaml": Recording(
         "filters", lambda text: [case[0] for cases in load_yaml(text).values() for case in cases], _filters
     ),
@@ -102,9 +104,9 @@ RECORDINGS = {
 }
 
 
-def asked(salt_python: Path, kind: str, inputs: list[Any], folder: Path) -> list[Any]:
+def ask_salt(salt_python: Path, kind: str, inputs: list[Any], folder: Path) -> list[Any]:
     """Salt's answers."""
-    kept = {name: os.environ[name] for name in ("PATH", "SHELL") if name in os.environ}
+    inherited = {name: os.environ[name] for name in ("PATH", "SHELL") if name in os.environ}
     done = subprocess.run(
         [salt_python, "-W", "ignore", DRIVER, kind, folder],
         input=json.dumps(inputs),
@@ -113,7 +115,7 @@ def asked(salt_python: Path, kind: str, inputs: list[Any], folder: Path) -> list
         timeout=240,
         check=False,
         cwd=folder,
-        env={**kept, "HOME": str(folder), "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": "0"},
+        env={**inherited, "HOME": str(folder), "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": "0"},
     )
     assert done.returncode == 0, done.stderr[-4000:]
     answers = json.loads(done.stdout)
@@ -125,8 +127,8 @@ def asked(salt_python: Path, kind: str, inputs: list[Any], folder: Path) -> list
 def test_recorded_from_salt(salt_python: Path, name: str, tmp_path: Path) -> None:
     recording, path = RECORDINGS[name], TESTS / name
     text = path.read_text("utf-8")
-    found = recording.text(text, asked(salt_python, recording.kind, recording.inputs(text), tmp_path))
+    recorded = recording.text(text, ask_salt(salt_python, recording.kind, recording.inputs(text), tmp_path))
     if os.environ.get("RECORD"):
-        path.write_text(found, "utf-8")
-    read: Callable[[str], Any] = {".jsonl": _lines, ".yaml": load_yaml}.get(path.suffix, json.loads)
-    assert read(found) == read(text)
+        path.write_text(recorded, "utf-8")
+    parse: Callable[[str], Any] = {".jsonl": _lines, ".yaml": load_yaml}.get(path.suffix, json.loads)
+    assert parse(recorded) == parse(text)

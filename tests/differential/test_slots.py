@@ -48,8 +48,8 @@ SUFFIXES = ["", "", "", " ~ /more", "~x", " ~ ' spaced '", ' ~ "double"', " ~ a 
 
 
 def slot(draw: random.Random) -> str:
-    words = [draw.choice(WORDS) for _ in range(draw.randint(0, 3))]
-    args = [draw.choice(["", "", "k=", "y=", "a b="]) + word for word in words]
+    values = [draw.choice(WORDS) for _ in range(draw.randint(0, 3))]
+    args = [draw.choice(["", "", "k=", "y=", "a b="]) + value for value in values]
     call = f"{draw.choice(FUNCTIONS)}({draw.choice([', ', ',', ' , ']).join(args)})"
     return draw.choice(STARTS) + call + draw.choice(PATHS) + draw.choice(SUFFIXES)
 
@@ -71,6 +71,8 @@ def test_random_slots(both: Both) -> None:
     for at in range(max(1, EXAMPLES // 20)):
         draw = random.Random(f"{seed}.{at}")
         values = [(value(draw), value(draw)) for _ in range(draw.randint(1, 30))]
-        body = {f"s{n}": {"probe.echo": [{"value": one}, {"more": two}]} for n, (one, two) in enumerate(values)}
-        found = difference(*both.run(Tree({"a.sls": body}, ["a"])))
-        assert not found, f"slots {at} of seed {seed}:\n{found}"
+        body = {
+            f"s{n}": {"probe.echo": [{"value": first}, {"more": second}]} for n, (first, second) in enumerate(values)
+        }
+        differences = difference(*both.run(Tree({"a.sls": body}, ["a"])))
+        assert not differences, f"slots {at} of seed {seed}:\n{differences}"

@@ -16,7 +16,7 @@ import pytest
 from tests.beds.machines import missing
 from tests.differential import chosen
 from tests.differential.casefiles import Case, CaseFile, load_all
-from tests.differential.compare_cases import OTHERS, UNKNOWN, run, thrown_away
+from tests.differential.compare_cases import OTHERS, UNKNOWN, run, temporary_machines
 from tests.differential.sidebyside import Bench
 
 pytestmark = [pytest.mark.machines, pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing() or "-")]
@@ -50,7 +50,7 @@ class Benches:
     def of(self, file: CaseFile) -> Bench:
         if self._bench is None or self._file is not file:
             self.close()
-            self._bench = self._open.enter_context(thrown_away(file, self._python))
+            self._bench = self._open.enter_context(temporary_machines(file, self._python))
             self._file = file
         return self._bench
 
@@ -61,14 +61,14 @@ class Benches:
 
 @pytest.fixture(scope="module")
 def benches(salt_python: Path) -> Iterator[Benches]:
-    found = Benches(salt_python)
-    yield found
-    found.close()
+    machines = Benches(salt_python)
+    yield machines
+    machines.close()
 
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("file", "case"), list(_cases()))
 def test_states(file: CaseFile, case: Case, benches: Benches) -> None:
-    good, words, lines = run(benches.of(file), case, Path(OUTCOMES) if OUTCOMES else None)
-    if not good and not (RECORDING and words.startswith((UNKNOWN, OTHERS))):
-        pytest.fail(f"{file.name}: {case.title}: {words}\n" + "\n".join(lines), pytrace=False)
+    good, message, lines = run(benches.of(file), case, Path(OUTCOMES) if OUTCOMES else None)
+    if not good and not (RECORDING and message.startswith((UNKNOWN, OTHERS))):
+        pytest.fail(f"{file.name}: {case.title}: {message}\n" + "\n".join(lines), pytrace=False)

@@ -25,7 +25,7 @@ def test_every_state_function_is_in_some_case_file():
     assert not lacking, f"no case in tests/differential/cases, nor under `not_comparable`: {sorted(lacking)}"
 
 
-def test_what_the_record_says_of_the_most_used():
+def test_no_frequently_used_function_differs():
     record = compared._read()
-    wrong = {one: compared.standing(one, record)[0] for one in compared.top(record)}
-    assert not [one for one, word in wrong.items() if word == "different"]
+    standings = {function: compared.standing(function, record)[0] for function in compared.top(record)}
+    assert not [function for function, standing in standings.items() if standing == "different"]

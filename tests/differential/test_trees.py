@@ -22,8 +22,8 @@ def test_random_trees(both: Both, part: int) -> None:
     """
     for at in range(part, EXAMPLES, PARTS):
         tree = tree_of(f"{SEED}.{at}")
-        found = difference(*both.run(tree))
-        assert not found, f"tree {at} of seed {SEED}:\n{tree}\n{found}"
+        differences = difference(*both.run(tree))
+        assert not differences, f"tree {at} of seed {SEED}:\n{tree}\n{differences}"
 
 
 @pytest.mark.timeout(0)
@@ -34,7 +34,7 @@ def test_drawn_trees(both: Both, tree: Tree) -> None:
     """``--hypothesis-show-statistics`` shows how many trees ran and how many Salt refused."""
     theirs, ours = both.run(tree)
     event("refused" if isinstance(theirs, list) else "Salt itself fails" if "raised" in theirs else "run")
-    found = difference(theirs, ours)
-    if found:
-        note(f"{tree}\n{found}")
-        raise AssertionError(found)
+    differences = difference(theirs, ours)
+    if differences:
+        note(f"{tree}\n{differences}")
+        raise AssertionError(differences)

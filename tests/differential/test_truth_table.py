@@ -11,12 +11,12 @@ from tests.differential.both import Both
 RECORDED = Path(__file__).parents[1] / "cases" / "requisites" / "truth_table.txt"
 
 
-def test_recorded_from_salt(both: Both) -> None:
-    found = []
+def test_the_recorded_truth_table_is_salts(both: Both) -> None:
+    rows = []
     for test in (False, True):
         theirs, _ = both.run(truth_table.tree(test))
-        found += truth_table.lines(theirs, test)
+        rows += truth_table.lines(theirs, test)
     if os.environ.get("RECORD"):
         RECORDED.parent.mkdir(parents=True, exist_ok=True)
-        RECORDED.write_text("\n".join(found) + "\n", encoding="utf-8")
-    assert found == RECORDED.read_text(encoding="utf-8").splitlines()
+        RECORDED.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    assert rows == RECORDED.read_text(encoding="utf-8").splitlines()

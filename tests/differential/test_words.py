@@ -1,4 +1,4 @@
-"""Which sentences of pushsalt equal Salt's (docs/adr/0012-salts-words.md).
+"""Sentences of pushsalt that must not equal Salt's (docs/adr/0012-salts-words.md).
 
 Texts of returns are an interface and equal Salt's. Log lines, docstrings and hints have our own words: they contain
 none of Salt's log lines of four words or more, and no sentence of its docstrings of six words or more.
@@ -87,19 +87,19 @@ def sentences(folder: Path) -> tuple[dict[tuple[str, ...], str], dict[tuple[str,
 
 
 def test_log_lines_and_docstrings_are_not_those_of_salt(salt_python: Path) -> None:
-    found = subprocess.run(
+    done = subprocess.run(
         [salt_python, "-c", "import salt; print(salt.__path__[0])"], capture_output=True, text=True, check=True
     )
-    salts_lines, salts_docstrings = sentences(Path(found.stdout.strip()))
+    salts_lines, salts_docstrings = sentences(Path(done.stdout.strip()))
     assert len(salts_lines) > 3000
     assert len(salts_docstrings) > 10000
     for name in ("thin", "pushsalt"):
         lines, docstrings = sentences(ROOT / name)
         assert len(lines) > 50
         assert len(docstrings) > 1000
-        same = {text for found, text in lines.items() if found in salts_lines} - READ_BY_SALTS_TESTS
+        same = {text for key, text in lines.items() if key in salts_lines} - READ_BY_SALTS_TESTS
         assert not same, f"{name}: log lines that are Salt's"
-        same = {text for found, text in docstrings.items() if found in salts_docstrings}
+        same = {text for key, text in docstrings.items() if key in salts_docstrings}
         # a list of values of an option, which are names
         assert not {text for text in same if re.sub(r"``[^`]*``[,.]?\s*", "", text)}, (
             f"{name}: docstrings that are Salt's"

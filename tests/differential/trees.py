@@ -1,4 +1,4 @@
-"""Random state trees: SLS files that refer to each other in every way that Salt has.
+"""Random state trees: SLS files that refer to each other by all kinds of references that Salt has.
 
 Most references name an existing and mostly an earlier state, so that most trees compile; a few name none, and a few
 make cycles.
@@ -84,7 +84,7 @@ FUNCTIONS: dict[str, dict[str, list[Any]]] = {
     "cmd.wait": {"name": ["true", "false"]},
 }
 _OFTEN = ["test.nop", "test.succeed_with_changes", "test.fail_without_changes", "test.configurable_test_state"]
-_FUNCTION_WORDS = [*_OFTEN, *_OFTEN, *FUNCTIONS]
+_FUNCTION_NAMES = [*_OFTEN, *_OFTEN, *FUNCTIONS]
 
 GUARDS = [
     "true",
@@ -156,7 +156,7 @@ class Tree:
         return "\n".join([head, *parts])
 
 
-class _Maker:
+class _TreeGenerator:
     """Draws one tree. Rare features are drawn in such a way that hypothesis shrinks them away."""
 
     def __init__(self, number: Callable[[int, int], int]) -> None:
@@ -184,9 +184,9 @@ class _Maker:
         count = 0
         for sls in slss:
             for _ in range(self.pick([3, 5, 8, 1])):
-                functions = [self.pick(_FUNCTION_WORDS)]
+                functions = [self.pick(_FUNCTION_NAMES)]
                 if self.chance(8):
-                    other = self.pick(_FUNCTION_WORDS)
+                    other = self.pick(_FUNCTION_NAMES)
                     if other.split(".")[0] != functions[0].split(".")[0]:
                         functions.append(other)
                 plan.append((sls, f"{'ab'[count % 2]}{count}", functions))
@@ -201,20 +201,20 @@ class _Maker:
             include = self.include(sls)
             if include:
                 bodies[sls]["include"] = include
-        at = 0
+        position = 0
         for sls, id_, functions in plan:
-            bodies[sls][id_] = self.declaration(functions, at)
-            at += len(functions)
+            bodies[sls][id_] = self.declaration(functions, position)
+            position += len(functions)
         for sls in slss:
             if self.chance(12):
                 bodies[sls]["extend"] = self.extend()
             if self.chance(5):
                 bodies[sls]["exclude"] = [self.excluded() for _ in range(self.number(1, 2))]
         files = {f"{sls.replace('.', '/')}{self.pick(['.sls', '.sls', '/init.sls'])}": bodies[sls] for sls in slss}
-        asked = [sls for sls in slss if sls == "a" or self.chance(70)]
+        applied = [sls for sls in slss if sls == "a" or self.chance(70)]
         if self.chance(3):
-            asked.append(self.pick(["c.*", "no.such", "*"]))
-        return Tree(files, asked, self.chance(40), self.opts(), [self.excluded()] if self.chance(4) else [])
+            applied.append(self.pick(["c.*", "no.such", "*"]))
+        return Tree(files, applied, self.chance(40), self.opts(), [self.excluded()] if self.chance(4) else [])
 
     def opts(self) -> dict[str, Any]:
         opts: dict[str, Any] = {}
@@ -231,26 +231,26 @@ class _Maker:
     def include(self, sls: str) -> list[Any]:
         if len(self.slss) == 1 or not self.chance(35):
             return []
-        words = [other for other in self.slss if other != sls]
+        names = [other for other in self.slss if other != sls]
         if self.chance(15):
-            words += [".d", "..a", "c.*", ".", {"base": self.slss[0]}, "no.such", 5, {"nowhere": "a"}]
-        return [self.pick(words) for _ in range(self.number(1, 2))]
+            names += [".d", "..a", "c.*", ".", {"base": self.slss[0]}, "no.such", 5, {"nowhere": "a"}]
+        return [self.pick(names) for _ in range(self.number(1, 2))]
 
     def excluded(self) -> Any:
         id_ = self.pick(self.declared)[1]
         return self.pick([{"id": id_}, {"sls": self.pick(self.slss)}, self.pick(self.slss), "c.*", {"id": "no-such"}])
 
     def extend(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        extension: dict[str, Any] = {}
         for _ in range(self.number(1, 2)):
-            at = self.number(0, len(self.declared) - 1)
-            module, id_ = self.declared[at]
-            own = [word for word in FUNCTIONS if word.split(".")[0] == module]
-            key = module if self.chance(60) else self.pick(own)
+            position = self.number(0, len(self.declared) - 1)
+            module, id_ = self.declared[position]
+            functions = [name for name in FUNCTIONS if name.split(".")[0] == module]
+            key = module if self.chance(60) else self.pick(functions)
             if self.chance(4):
                 module, id_ = self.pick([("test", "no-such"), ("file", id_)])
-            found[id_] = {key: self.arguments(key if "." in key else own[0], at)}
-        return found
+            extension[id_] = {key: self.arguments(key if "." in key else functions[0], position)}
+        return extension
 
     # a declaration
 
@@ -268,28 +268,30 @@ class _Maker:
         return body
 
     def arguments(self, fun: str, at: int) -> list[Any]:
-        given: list[Any] = []
-        takes = FUNCTIONS.get(fun, {})
+        result: list[Any] = []
+        parameters = FUNCTIONS.get(fun, {})
         if fun == "test.configurable_test_state" or fun == "probe.said":
-            given += [{key: self.pick(takes[key])} for key in ("changes", "result")]
+            result += [{key: self.pick(parameters[key])} for key in ("changes", "result")]
         elif fun == "test.show_notification":
-            given.append({"text": self.pick(["hello", "hello", "hello", ""])})
-        elif fun == "test.check_pillar" or "name" in takes:
-            key = next(iter(takes))
-            given.append({key: self.pick(takes[key])})
-        names = {next(iter(arg)) for arg in given}
-        given += [{key: self.pick(takes[key])} for key in self.some(takes, (0, 0, 0, 1)) if key not in names]
-        if "name" not in takes and self.chance(10):
-            given.append({"name": self.pick(NAMES)})
+            result.append({"text": self.pick(["hello", "hello", "hello", ""])})
+        elif fun == "test.check_pillar" or "name" in parameters:
+            key = next(iter(parameters))
+            result.append({key: self.pick(parameters[key])})
+        names = {next(iter(arg)) for arg in result}
+        result += [{key: self.pick(parameters[key])} for key in self.some(parameters, (0, 0, 0, 1)) if key not in names]
+        if "name" not in parameters and self.chance(10):
+            result.append({"name": self.pick(NAMES)})
         # in Salt an unknown argument is an exception for the whole run
         common = [key for key in COMMON if fun not in _EXACT or key not in _UNKNOWN]
-        given += [{key: self.pick(COMMON[key])} for key in self.some(common, (0, 0, 0, 0, 1, 1, 2)) if key not in takes]
+        result += [
+            {key: self.pick(COMMON[key])} for key in self.some(common, (0, 0, 0, 0, 1, 1, 2)) if key not in parameters
+        ]
         for key in self.some(_REQUISITES, self.density):
             # a required state mostly stands before: otherwise almost every tree would have a cycle
-            given.append({key: self.references(at, backward=(key in REVERSED) == (key in ("prereq", "prereq_in")))})
+            result.append({key: self.references(at, backward=(key in REVERSED) == (key in ("prereq", "prereq_in")))})
         if self.chance(10):
-            given.reverse()
-        return given
+            result.reverse()
+        return result
 
     # requisites
 
@@ -328,9 +330,9 @@ class _Maker:
 @st.composite
 def trees(draw: Any) -> Tree:
     """A tree that hypothesis draws, and can shrink."""
-    return _Maker(lambda low, high: int(draw(st.integers(low, high)))).tree()
+    return _TreeGenerator(lambda low, high: int(draw(st.integers(low, high)))).tree()
 
 
 def tree_of(seed: str) -> Tree:
     """The tree of a seed: the same on every machine, independent of installed and loaded packages."""
-    return _Maker(random.Random(seed).randint).tree()
+    return _TreeGenerator(random.Random(seed).randint).tree()

@@ -75,22 +75,22 @@ def tree(test: bool) -> Tree:
 def lines(returns: dict[str, dict[str, Any]], test: bool) -> list[str]:
     """One line per cell: ``mode requisite outcomes: result, what happened``."""
     by_id = {ret["__id__"]: ret for ret in returns.values()}
-    found = []
+    rows = []
     for requisite, outcomes in cells():
         name = " ".join([requisite, *outcomes])
-        happened = [_happened(by_id[name])]
+        parts = [_outcome(by_id[name])]
         if requisite == "listen":
-            happened.append(_happened(by_id[f"listener_{name}"]) if f"listener_{name}" in by_id else "nothing heard")
+            parts.append(_outcome(by_id[f"listener_{name}"]) if f"listener_{name}" in by_id else "nothing heard")
         if requisite == "prereq":
-            happened += [
-                f"{outcome}: {_happened(by_id[f'{name} {number} {outcome}'])}"
+            parts += [
+                f"{outcome}: {_outcome(by_id[f'{name} {number} {outcome}'])}"
                 for number, outcome in enumerate(outcomes, 1)
             ]
-        found.append(f"{'test' if test else 'run'} {name}: {'; '.join(happened)}")
-    return found
+        rows.append(f"{'test' if test else 'run'} {name}: {'; '.join(parts)}")
+    return rows
 
 
-def _happened(ret: dict[str, Any]) -> str:
+def _outcome(ret: dict[str, Any]) -> str:
     comment = ret["comment"]
     if comment.startswith("One or more requisite failed: "):
         start, _, names = comment.partition(": ")

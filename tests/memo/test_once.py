@@ -20,7 +20,7 @@ class ReadSource:
     def __init__(self, pillar, answer=lambda *args: None):
         self.pillar = Recorded("pillar", self, pillar)
         self.answer = answer
-        self.asked = 0
+        self.calls = 0
 
     def key(self, read):
         name = read[1]
@@ -30,12 +30,12 @@ class ReadSource:
         return None
 
     def ask(self, name, args, kwargs):
-        self.asked += 1
+        self.calls += 1
         return self.answer(*args)
 
 
-class Counted:
-    """A rendering that counts its runs. It consists of ``read(facts)``."""
+class CountedRendering:
+    """A rendering that counts its runs. Its result is that of ``read(inputs)``."""
 
     def __init__(self, read):
         self.read = read
@@ -50,7 +50,7 @@ class Counted:
 
 
 def test_only_inputs_that_were_read_count():
-    render = Counted(lambda inputs: inputs.pillar["b"] if inputs.pillar["a"] == 1 else "other")
+    render = CountedRendering(lambda inputs: inputs.pillar["b"] if inputs.pillar["a"] == 1 else "other")
     once = Once()
     assert render(once, ReadSource({"a": 1, "b": 1})) == 1
     assert render(once, ReadSource({"a": 1, "b": 1, "c": 1})) == 1
@@ -62,10 +62,10 @@ def test_only_inputs_that_were_read_count():
     assert render.times == 4
 
 
-def test_each_gets_his_own():
+def test_each_target_gets_its_own_copy():
     level = Level("list", keep=tuple, give=list)
     once = Once()
-    render = Counted(lambda inputs: [inputs.pillar["a"]])
+    render = CountedRendering(lambda inputs: [inputs.pillar["a"]])
     first = render(once, ReadSource({"a": 1}), level=level)
     first.append(2)
     assert render(once, ReadSource({"a": 1}), level=level) == [1]
@@ -73,7 +73,7 @@ def test_each_gets_his_own():
 
 
 def test_a_spoiled_rendering_is_repeated_only_after_equal_reads():
-    render = Counted(lambda inputs: spoil("chance") if inputs.pillar["a"] else "known")
+    render = CountedRendering(lambda inputs: spoil("chance") if inputs.pillar["a"] else "known")
     once = Once()
     for a in (1, 1, 0, 0, 1):
         render(once, ReadSource({"a": a}))
@@ -81,11 +81,11 @@ def test_a_spoiled_rendering_is_repeated_only_after_equal_reads():
     assert once.counts["thing"].reused == 1
 
 
-def test_errors_are_not_kept():
+def test_errors_are_not_stored():
     def fail(inputs):
         raise ValueError(inputs.pillar["a"])
 
-    once, render = Once(), Counted(fail)
+    once, render = Once(), CountedRendering(fail)
     for _ in range(2):
         with pytest.raises(ValueError, match="1"):
             render(once, ReadSource({"a": 1}))
@@ -95,18 +95,18 @@ def test_errors_are_not_kept():
     assert render.times == 3
 
 
-def test_what_depends_on_more_than_it_reads_is_not_used_again():
+def test_a_rendering_with_unrecorded_inputs_is_not_reused():
     hidden = iter("abab")
-    render = Counted(lambda inputs: inputs.pillar[next(hidden)])
+    render = CountedRendering(lambda inputs: inputs.pillar[next(hidden)])
     once = Once()
-    got = [render(once, ReadSource({"a": a, "b": b})) for a, b in ((1, 0), (2, 3), (1, 0), (1, 4))]
-    assert got == [1, 3, 1, 4] and render.times == 4
+    results = [render(once, ReadSource({"a": a, "b": b})) for a, b in ((1, 0), (2, 3), (1, 0), (1, 4))]
+    assert results == [1, 3, 1, 4] and render.times == 4
 
 
-def test_one_in_another_counts_for_both():
+def test_reads_of_an_inner_rendering_count_for_both():
     once = Once()
-    inner = Counted(lambda inputs: inputs.pillar["b"])
-    outer = Counted(lambda inputs: (inputs.pillar["a"], inner(once, inputs, "inner")))
+    inner = CountedRendering(lambda inputs: inputs.pillar["b"])
+    outer = CountedRendering(lambda inputs: (inputs.pillar["a"], inner(once, inputs, "inner")))
     assert outer(once, ReadSource({"a": 1, "b": 1})) == (1, 1)
     assert outer(once, ReadSource({"a": 2, "b": 1})) == (2, 1)
     assert (outer.times, inner.times) == (2, 1)
@@ -116,36 +116,36 @@ def test_one_in_another_counts_for_both():
     assert (outer.times, inner.times) == (4, 2)
 
 
-def test_functions_are_asked_of_each_target_and_never_twice():
+def test_functions_are_called_once_per_target():
     once = Once()
-    render = Counted(lambda inputs: [ask(inputs, "f", (at,), {}) for at in (1, 1, 2)] + [inputs.pillar["a"]])
+    render = CountedRendering(lambda inputs: [ask(inputs, "f", (at,), {}) for at in (1, 1, 2)] + [inputs.pillar["a"]])
     first, second, third = (ReadSource({"a": 1}, lambda at, base=base: base + at) for base in (0, 0, 10))
     assert render(once, first) == [1, 1, 2, 1] == render(once, second)
-    assert render.times == 1 and first.asked == second.asked == 3
+    assert render.times == 1 and first.calls == second.calls == 3
     assert render(once, third) == [11, 11, 12, 1]
-    assert render.times == 2 and third.asked == 3
+    assert render.times == 2 and third.calls == 3
     counting = iter(range(10))
     fourth = ReadSource({"a": 1}, lambda at: 1 if at == 1 else next(counting))
-    assert render(once, fourth) == [1, 1, 0, 1] and fourth.asked == 3
+    assert render(once, fourth) == [1, 1, 0, 1] and fourth.calls == 3
 
 
-def test_a_function_that_raises_raises_again_and_is_not_asked_twice():
+def test_a_function_that_raises_is_called_once():
     def refuse(at):
         raise ValueError("no")
 
     once = Once()
-    render = Counted(lambda inputs: ask(inputs, "f", (1,), {}))
+    render = CountedRendering(lambda inputs: ask(inputs, "f", (1,), {}))
     render(once, ReadSource({}))
     inputs = ReadSource({}, refuse)
     with pytest.raises(ValueError, match="no"):
         render(once, inputs)
-    assert inputs.asked == 1
+    assert inputs.calls == 1
 
 
 def test_unused_results_are_dropped_first():
     level = Level("big", size=lambda kept: 100)
     once = Once(max_size=1000)
-    render = Counted(lambda inputs: inputs.pillar["a"])
+    render = CountedRendering(lambda inputs: inputs.pillar["a"])
     for a in range(50):
         render(once, ReadSource({"a": a}), level=level)
         render(once, ReadSource({"a": 0}), level=level)
@@ -162,7 +162,7 @@ def test_unfinished_paths_are_dropped(monkeypatch):
         if inputs.pillar["a"] % 10:
             raise ValueError(inputs.pillar["a"])
 
-    once, render = Once(), Counted(fail)
+    once, render = Once(), CountedRendering(fail)
     for a in range(1, 500):
         try:
             render(once, ReadSource({"a": a}))
@@ -180,7 +180,7 @@ def in_threads(functions, seconds=20):
         return [future.result(seconds) for future in [pool.submit(function) for function in functions]]
 
 
-def test_those_alike_wait_for_the_first():
+def test_equal_renderings_wait_for_the_first_one():
     started = threading.Barrier(8)
 
     def slow(inputs):
@@ -188,13 +188,13 @@ def test_those_alike_wait_for_the_first():
         time.sleep(0.05)
         return value
 
-    once, render = Once(), Counted(slow)
+    once, render = Once(), CountedRendering(slow)
 
-    def one():
+    def start_rendering():
         started.wait(10)
         return render(once, ReadSource({"a": 1}))
 
-    assert in_threads([one] * 8) == [1] * 8
+    assert in_threads([start_rendering] * 8) == [1] * 8
     assert render.times == 1
 
 
@@ -209,38 +209,38 @@ def test_no_thread_waits_for_another_targets_answer():
 
     once = Once()
     asking = threading.Event()
-    render = Counted(lambda inputs: (inputs.pillar["a"], ask(inputs, "f", (), {})))
+    render = CountedRendering(lambda inputs: (inputs.pillar["a"], ask(inputs, "f", (), {})))
 
     def first():
         return render(once, ReadSource({"a": 1}, lambda *args: asking.set() or wait()))
 
     def other():
         assert asking.wait(10)
-        got = render(once, ReadSource({"a": 1}, lambda *args: "answer"))
+        result = render(once, ReadSource({"a": 1}, lambda *args: "answer"))
         others.release()
-        return got
+        return result
 
     assert in_threads([first, *[other] * 4]) == [(1, "answer")] * 5
     assert render.times <= 3
 
 
-def test_no_wait_closes_a_circle():
+def test_threads_that_wait_for_each_other_do_not_deadlock():
     """No deadlock: two threads render two files, each of which includes the other."""
     once = Once()
-    met = threading.Barrier(2)
+    barrier = threading.Barrier(2)
     inputs = [ReadSource({"a": 1}), ReadSource({"a": 1})]
 
-    def one(own, question, inner):
+    def render_file(own, question, inner):
         def render():
-            met.wait(10)
+            barrier.wait(10)
             return once.get(LEVEL, inner, own, lambda: own.pillar["a"])
 
         return once.get(LEVEL, question, own, render)
 
-    assert in_threads([lambda: one(inputs[0], "x", "y"), lambda: one(inputs[1], "y", "x")]) == [1, 1]
+    assert in_threads([lambda: render_file(inputs[0], "x", "y"), lambda: render_file(inputs[1], "y", "x")]) == [1, 1]
 
 
-def test_one_in_itself():
+def test_a_rendering_may_include_itself():
     once = Once()
     inputs = ReadSource({"a": 1})
     depth = iter(range(3))
@@ -252,10 +252,10 @@ def test_one_in_itself():
 
 
 def test_waiting_ends_when_the_first_fails():
-    begun = threading.Event()
+    started = threading.Event()
 
     def fail(inputs):
-        begun.set()
+        started.set()
         time.sleep(0.05)
         if inputs.pillar["first"]:
             raise ValueError
@@ -270,15 +270,15 @@ def test_waiting_ends_when_the_first_fails():
     own, other = ReadSource({"first": True}), ReadSource({"first": False})
 
     def second():
-        begun.wait(10)
+        started.wait(10)
         return once.get(LEVEL, "x", other, lambda: fail(other))
 
     assert in_threads([first, second]) == [None, "done"]
 
 
-def test_many_threads_many_values():
+def test_many_threads_render_many_values():
     once = Once(max_size=20_000)
-    render = Counted(lambda inputs: (inputs.pillar["a"], ask(inputs, "f", (), {}), inputs.pillar["b"]))
+    render = CountedRendering(lambda inputs: (inputs.pillar["a"], ask(inputs, "f", (), {}), inputs.pillar["b"]))
 
     def work(number):
         for at in range(100):

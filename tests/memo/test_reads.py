@@ -1,4 +1,4 @@
-"""Reads are recorded, whether Python, Jinja or a library makes them."""
+"""Reads of mappings are recorded, whether Python, Jinja or a library makes them."""
 
 # ruff: noqa: UP031, UP032, SIM300, C406, C416 - these are the ways to read
 
@@ -57,14 +57,14 @@ class ReadSource:
         return object() if name == "odd" else [name, *args]
 
 
-def noted(read, data=None):
+def recorded_reads(read, data=None):
     """The recorded reads of a function that receives the mapping, and why its recording is spoiled."""
     inputs = ReadSource(data)
-    made = Recording(inputs, None, (), lambda: None)
-    with recording(made):
+    record = Recording(inputs, None, (), lambda: None)
+    with recording(record):
         read(inputs.pillar)
-    made.check_unchanged()
-    return [name for name, _ in made.log], made.spoiled
+    record.check_unchanged()
+    return [name for name, _ in record.log], record.spoiled
 
 
 def template(text, **names):
@@ -88,8 +88,8 @@ def template(text, **names):
         (bool, []),
     ],
 )
-def test_keys(read, keys):
-    assert noted(read) == ([("pillar", key) for key in keys], "")
+def test_reads_of_keys_are_recorded(read, keys):
+    assert recorded_reads(read) == ([("pillar", key) for key in keys], "")
 
 
 @pytest.mark.parametrize(
@@ -173,16 +173,16 @@ def test_keys(read, keys):
         template("{{ {'a': 1}.update(pillar) }}"),
     ],
 )
-def test_whole(read):
-    reads, spoiled = noted(read)
+def test_reads_of_the_whole_mapping_are_recorded(read):
+    reads, spoiled = recorded_reads(read)
     assert ("pillar", WHOLE) in reads
     assert not spoiled
 
 
-def test_msgpack_notes_all_of_it():
+def test_packing_reads_the_whole_mapping():
     from thin import wire
 
-    assert noted(lambda d: wire.pack({"pillar": d}))[0] == [("pillar", WHOLE)]
+    assert recorded_reads(lambda d: wire.pack({"pillar": d}))[0] == [("pillar", WHOLE)]
     assert wire.unpack(wire.pack({"pillar": ReadSource().pillar})) == {"pillar": DATA}
 
 
@@ -207,12 +207,12 @@ def test_msgpack_notes_all_of_it():
         template("{% do pillar.b.update({'y': 1}) %}{% do pillar.b.pop('y') %}{% do pillar.b.update({'x': 2}) %}"),
     ],
 )
-def test_changes_spoil(change):
-    assert noted(change)[1]
+def test_changes_spoil_the_recording(change):
+    assert recorded_reads(change)[1]
 
 
-def test_a_change_that_is_taken_back_does_no_harm():
-    assert not noted(lambda d: d["b"].update(y=1) or d["b"].pop("y"))[1]
+def test_a_reverted_change_does_not_spoil_the_recording():
+    assert not recorded_reads(lambda d: d["b"].update(y=1) or d["b"].pop("y"))[1]
 
 
 def test_a_plain_copy_is_up_to_date():
@@ -226,7 +226,7 @@ def test_a_plain_copy_is_up_to_date():
     assert mapping.pop("y") == 2 and plain(mapping) == DATA
 
 
-def test_it_equals_the_plain_dict():
+def test_a_recorded_mapping_equals_the_plain_dict():
     mapping = ReadSource().pillar
     assert isinstance(mapping, dict) and mapping == DATA and repr(mapping) == repr(DATA)
     assert json.dumps(mapping) == json.dumps(DATA) and yaml.safe_dump(plain(mapping)) == yaml.safe_dump(DATA)
@@ -240,7 +240,7 @@ def test_it_equals_the_plain_dict():
         mapping["z"]
 
 
-def test_values_that_python_takes_for_equal_differ():
+def test_equal_values_of_different_types_have_different_keys():
     values = [
         1,
         True,
@@ -272,71 +272,71 @@ def test_values_that_python_takes_for_equal_differ():
 
 
 @pytest.mark.parametrize("value", [object(), [object()], {"a": lambda: 1}, {1: {2: object}}])
-def test_what_cannot_be_compared(value):
+def test_values_without_a_key_spoil_the_recording(value):
     with pytest.raises(NoKeyError):
         key_of(value)
-    assert "compare" in noted(lambda d: d["a"], {"a": value})[1]
+    assert "compare" in recorded_reads(lambda d: d["a"], {"a": value})[1]
 
 
-def test_depth_without_end_cannot_be_compared():
+def test_a_recursive_value_has_no_key():
     value: list = []
     value.append(value)
     with pytest.raises(NoKeyError):
         key_of(value)
 
 
-def test_muted_reads_are_not_noted():
+def test_muted_reads_are_not_recorded():
     def read(mapping):
         with muted():
             len(mapping)
 
-    assert noted(read) == ([], "")
+    assert recorded_reads(read) == ([], "")
 
 
-def test_another_targets_data_spoils():
+def test_data_of_another_target_spoils_the_recording():
     other = ReadSource()
-    assert "another target" in noted(lambda d: other.pillar["a"])[1]
+    assert "another target" in recorded_reads(lambda d: other.pillar["a"])[1]
 
 
-def test_calls_are_noted_with_their_answers_each_time():
+def test_each_call_is_recorded():
     inputs = ReadSource()
-    made = Recording(inputs, None, (), lambda: None)
-    with recording(made):
+    record = Recording(inputs, None, (), lambda: None)
+    with recording(record):
         assert ask(inputs, "f", (1,), {}) == ["f", 1]
         ask(inputs, "f", (1,), {})
         ask(inputs, "f", (True,), {})
-    assert [(read.name, read.args, read.before) for read, _ in made.log] == [
+    assert [(read.name, read.args, read.before) for read, _ in record.log] == [
         ("f", (1,), 0),
         ("f", (1,), 1),
         ("f", (True,), 0),
     ]
-    assert len({read for read, _ in made.log}) == 3 and all(isinstance(read, Asked) for read, _ in made.log)
+    assert len({read for read, _ in record.log}) == 3 and all(isinstance(read, Asked) for read, _ in record.log)
     assert inputs.calls == ["f"] * 3
 
 
 @pytest.mark.parametrize("name, args", [("changes", ([],)), ("odd", ()), ("f", (object(),))])
-def test_calls_that_cannot_be_noted(name, args):
+def test_calls_that_cannot_be_recorded_spoil_the_recording(name, args):
     inputs = ReadSource()
-    made = Recording(inputs, None, (), lambda: None)
-    with recording(made):
+    record = Recording(inputs, None, (), lambda: None)
+    with recording(record):
         ask(inputs, name, args, {})
-    assert made.spoiled and not made.sound()
+    assert record.spoiled and not record.sound()
 
 
-def test_a_call_that_raises():
+def test_a_call_that_raises_spoils_the_recording():
     inputs = ReadSource()
-    made = Recording(inputs, None, (), lambda: None)
-    with recording(made), pytest.raises(ValueError, match="raises"):
+    record = Recording(inputs, None, (), lambda: None)
+    with recording(record), pytest.raises(ValueError, match="raises"):
         ask(inputs, "raises", (), {})
-    assert "raised" in made.spoiled
+    assert "raised" in record.spoiled
 
 
-def test_a_mapping_given_to_a_function_was_read():
+def test_a_mapping_as_an_argument_is_read_as_a_whole():
     inputs = ReadSource()
-    made = Recording(inputs, None, (), lambda: None)
-    with recording(made):
+    record = Recording(inputs, None, (), lambda: None)
+    with recording(record):
         ask(inputs, "f", (inputs.pillar,), {"more": [inputs.pillar]})
-    assert made.log[0][0] == ("pillar", WHOLE)
+    assert record.log[0][0] == ("pillar", WHOLE)
 
 
 def test_an_inner_recording_is_part_of_the_outer_one():

@@ -1,4 +1,4 @@
-"""A target gets the same results as if it were the only one, whatever was rendered before."""
+"""A target gets the same results as without memoized renderings, whatever was rendered for other targets."""
 
 import copy
 import json
@@ -132,7 +132,7 @@ class World:
     pillar: dict[str, dict] = field(default_factory=dict)
     opts: dict[str, dict] = field(default_factory=dict)
     answers: dict[str, str] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
     arguments: dict[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -152,7 +152,7 @@ class World:
         options = JobOptions(render_cache=render_cache, test=test)
 
         def remote(fun: str, args: list, kwargs: dict) -> str:
-            self.asked.append(f"{id} {fun} {args[0]}")
+            self.calls.append(f"{id} {fun} {args[0]}")
             return f"{args[0]}: {self.answers.get(id, '')}"
 
         return Minion(self.project, target, options, copy.deepcopy(self.grains.get(id, {})), remote)
@@ -163,8 +163,8 @@ class World:
             if function == "template":
                 chunk = {"state": "file", "fun": "managed", "name": "/x", "__id__": "x", **self.arguments}
                 context = {"list": [1]}
-                found = prerender(minion, "salt://template", "base", "jinja", context, None, chunk)
-                return repr(found and found[1])
+                prerendered = prerender(minion, "salt://template", "base", "jinja", context, None, chunk)
+                return repr(prerendered and prerendered[1])
             value = minion.call(function, [["a", "b"]] if function.endswith("sls") else [], {})
             if isinstance(value, Lowstate):
                 value = [value.chunks, value.test, value.disabled]
@@ -191,8 +191,8 @@ def worlds(draw: st.DrawFn) -> tuple[dict[str, str], list[tuple]]:
     files["salt/top.sls"] = json.dumps({"base": top})
     files["pillar/top.sls"] = json.dumps({"base": {"*": ["one"], draw(st.sampled_from(TOPS[:3])): ["two"]}})
     files["salt/plain.sls"] = "plain: {test.nop: [{a: {{ grains.a | json }}}, {p: {{ pillar.get('p') | json }}}]}"
-    elsewhere = ("mapped", "data.yaml", "pillar.items", "pillarenv", "plain")
-    read = draw(st.sampled_from([text for text in READS if not any(word in text for word in elsewhere)]))
+    excluded = ("mapped", "data.yaml", "pillar.items", "pillarenv", "plain")
+    read = draw(st.sampled_from([text for text in READS if not any(word in text for word in excluded)]))
     files["pillar/one.sls"] = f"p: {{% set v %}}{read}{{% endset %}}{{{{ v | json }}}}"
     files["pillar/two.sls"] = draw(
         st.sampled_from(["q: {x: {{ grains.get('a', 0) | json }}}", "include: [one]", "r: 1"])
@@ -215,11 +215,11 @@ def worlds(draw: st.DrawFn) -> tuple[dict[str, str], list[tuple]]:
 
 def same_as_fresh(warm: World, id: str, function: str, test: bool = False) -> str:
     fresh = warm.outcome(warm.minion(id, render_cache=False, test=test), function)
-    said, warm.asked[:] = list(warm.asked), []
+    fresh_calls, warm.calls[:] = list(warm.calls), []
     assert warm.outcome(warm.minion(id, test=test), function) == fresh
-    # no question is asked twice or left out
-    assert warm.asked == said
-    warm.asked.clear()
+    # no call is repeated or left out
+    assert warm.calls == fresh_calls
+    warm.calls.clear()
     return str(fresh)
 
 
@@ -257,7 +257,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("changing", [False, True])
-def test_each_change_of_an_input_counts(tmp_path: Path, changing: bool) -> None:
+def test_each_change_of_an_input_is_noticed(tmp_path: Path, changing: bool) -> None:
     """Each read is an SLS. Changes by an SLS are visible to all later ones."""
     warm = World(tmp_path)
     for name, text in {
@@ -292,13 +292,13 @@ def test_memoized_and_fresh_results_are_equal(tmp_path_factory: pytest.TempPathF
     warm = World(tmp_path_factory.mktemp("world"))
     for name, text in files.items():
         warm.write(name, text)
-    for (kind, which, value), id, function, test in steps:
+    for (kind, key, value), id, function, test in steps:
         if kind == "file":
-            warm.write(f"salt/{which}", value)
+            warm.write(f"salt/{key}", value)
         else:
-            getattr(warm, kind)[which] = value
-        for each in dict.fromkeys((which if kind != "file" else "t1", id)):
-            same_as_fresh(warm, each, function, test)
+            getattr(warm, kind)[key] = value
+        for target_id in dict.fromkeys((key if kind != "file" else "t1", id)):
+            same_as_fresh(warm, target_id, function, test)
 
 
 # that results are shared ---------------------------------------------------------------------------------------------
@@ -306,12 +306,12 @@ def test_memoized_and_fresh_results_are_equal(tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    made = World(tmp_path)
+    world = World(tmp_path)
     for name, text in TREE.items():
-        made.write(name, text)
+        world.write(name, text)
     for id in ("t1", "t2"):
-        made.grains[id] = {"a": "x", "b": 1, "id": id}
-    return made
+        world.grains[id] = {"a": "x", "b": 1, "id": id}
+    return world
 
 
 def rendered(world: World, id: str, function: str, **kwargs: object) -> list[int]:
@@ -343,7 +343,7 @@ def test_only_files_with_different_inputs_are_rendered(world: World) -> None:
     assert rendered(world, "t1", "state.show_lowstate") == [1, 1, 1]
 
 
-def test_what_a_top_file_looks_at_counts(world: World) -> None:
+def test_inputs_of_a_top_file_are_noticed(world: World) -> None:
     world.write("salt/top.sls", json.dumps({"base": {"G@c:1": ["one"], "t1 or I@name:t3": ["two"]}}))
     for name in ("one", "two"):
         world.write(f"salt/{name}.sls", f"{name}: test.nop")
@@ -357,7 +357,7 @@ def test_what_a_top_file_looks_at_counts(world: World) -> None:
     assert world.count("states") == before
 
 
-def test_a_new_file_comes_before_the_old_one(world: World) -> None:
+def test_a_new_file_with_a_higher_priority_is_used(world: World) -> None:
     rendered(world, "t1", "state.show_lowstate")
     world.write("salt/b/init.sls", "other: test.nop")
     assert rendered(world, "t1", "state.show_lowstate") == [0, 0, 0]
@@ -371,10 +371,10 @@ def test_file_templates_are_rendered_once(world: World) -> None:
     assert world.count("file template") == 1
     world.write("salt/template", "{{ salt['cmd.run']('one') }}")
     assert [world.outcome(world.minion(id), "template") for id in ("t1", "t2")] == ["None", "None"]
-    assert world.count("file template") == 2 and not world.asked
+    assert world.count("file template") == 2 and not world.calls
 
 
-def test_the_arguments_of_its_state_count_for_a_file_template(world: World) -> None:
+def test_a_file_template_depends_on_the_arguments_of_its_state(world: World) -> None:
     world.write("salt/template", "{{ extra }}{{ list }}")
     for number, (extra, shown) in enumerate([("x", b"x[1]"), ("y", b"y[1]"), ("x", b"x[1]"), ([1, 2], b"[1, 2][1]")]):
         world.arguments = {"extra": extra}
@@ -397,7 +397,7 @@ def test_the_arguments_of_its_state_count_for_a_file_template(world: World) -> N
         "#!stateconf\na: test.nop",
     ],
 )
-def test_what_may_be_different_each_time_is_rendered_each_time(world: World, text: str) -> None:
+def test_nondeterministic_templates_are_rendered_each_time(world: World, text: str) -> None:
     world.write("salt/a.sls", text)
     world.grains["t1"]["l"] = []
     rendered(world, "t1", "state.show_lowstate")
@@ -405,7 +405,7 @@ def test_what_may_be_different_each_time_is_rendered_each_time(world: World, tex
         assert rendered(world, "t1", "state.show_lowstate")[1:] == [1, 1]
 
 
-def test_it_can_be_turned_off(world: World) -> None:
+def test_memoization_can_be_disabled(world: World) -> None:
     rendered(world, "t1", "state.show_lowstate", render_cache=False)
     assert not world.project.shared.once.counts
     world.project.config.opts["render_cache"] = False
@@ -425,7 +425,7 @@ def test_results_cannot_be_changed(world: World) -> None:
     assert "changed" not in world.outcome(world.minion("t1"), "pillar.items")
 
 
-def test_a_pillar_that_fails_fails_for_each(world: World) -> None:
+def test_a_failing_pillar_fails_for_each_target(world: World) -> None:
     world.write("pillar/one.sls", "p: {{ grains.a }}\n{{ raise('no') if grains.id == 't2' else '' }}")
     for _ in range(2):
         assert world.outcome(world.minion("t1"), "state.show_lowstate").startswith("[{")
@@ -451,7 +451,7 @@ def test_a_fleet_is_rendered_once(world: World) -> None:
     assert "b7" in json.dumps(client.run(Selection("h1"), "state.show_lowstate")["h1"].ret)
 
 
-def test_targets_that_are_asked_while_they_are_rendered(world: World) -> None:
+def test_targets_are_queried_during_rendering(world: World) -> None:
     """Each is asked separately, at the same time as the others, and they share equal results."""
     hosts = {f"h{at}": {"transport": "local", "grains": {"half": at % 2}} for at in range(6)}
     (world.folder / "inventory.yaml").write_text(json.dumps({"hosts": hosts}))
@@ -466,7 +466,7 @@ def test_targets_that_are_asked_while_they_are_rendered(world: World) -> None:
     assert {id: result.ret for id, result in again.items()} == {id: result.ret for id, result in returns.items()}
 
 
-def test_a_users_function_by_the_name_of_ours_is_called_for_each_target(world: World) -> None:
+def test_a_users_function_is_called_for_each_target(world: World) -> None:
     """Its reads are not recorded, unlike those of ours."""
     value = world.folder / "value"
     world.write(
@@ -475,8 +475,8 @@ def test_a_users_function_by_the_name_of_ours_is_called_for_each_target(world: W
     )
     world.write("salt/a.sls", "a{{ salt['grains.get']('x') }}: test.nop")
     world.write("salt/b.sls", "{}")
-    found = []
+    outcomes = []
     for id in ("t1", "t2"):
         value.write_text(id)
-        found.append(world.outcome(world.minion(id), "state.show_sls"))
-    assert "at1" in found[0] and "at2" in found[1], found
+        outcomes.append(world.outcome(world.minion(id), "state.show_sls"))
+    assert "at1" in outcomes[0] and "at2" in outcomes[1], outcomes

@@ -12,7 +12,7 @@ from pushsalt.cache import pillarimage
 from pushsalt.errors import NoTargetError, TargetError, UsageError
 from pushsalt.select import lookup, managed
 from pushsalt.targeting import fleet, key_of
-from tests.differential.test_matchers import ASKED, Fleet, alone, selected
+from tests.differential.test_matchers import EXPRESSIONS_PER_TARGET, Fleet, matches_subject, selected_keys
 
 HOSTS = {
     "web1": {},
@@ -234,9 +234,9 @@ def test_why_a_plain_glob_or_list_does(client):
     assert (row["holds"], row["value"], row["source"]) == (False, "machine:m2", "behind host1")
     both = explained(client, "m1,m2", ["m1"], "list")
     assert {name: why["matches"] for name, why in both.items()} == {"dummy:m1": True, "machine:m1": True}
-    selected = client.target(Selection("*"))
-    assert all(why["matches"] for why in explained(client, "*", selected, "glob").values())
-    assert list(explained(client, "*", selected, "glob")) == selected
+    selected_keys = client.target(Selection("*"))
+    assert all(why["matches"] for why in explained(client, "*", selected_keys, "glob").values())
+    assert list(explained(client, "*", selected_keys, "glob")) == selected_keys
 
 
 def test_only_existing_targets_can_be_explained(client):
@@ -325,6 +325,6 @@ def test_selecting_is_asking_the_matchers_about_each(way, tmp_path, monkeypatch,
     for seed in range(100, 106):
         made = Fleet(seed)
         client = made.client(tmp_path / str(seed))
-        for expression in [made.compound() for _ in range(ASKED)]:
-            want = {key for key, subject in made.subjects.items() if alone(subject, made, expression)}
-            assert selected(client, made, expression) == want, (seed, expression)
+        for expression in [made.compound() for _ in range(EXPRESSIONS_PER_TARGET)]:
+            want = {key for key, subject in made.subjects.items() if matches_subject(subject, made, expression)}
+            assert selected_keys(client, made, expression) == want, (seed, expression)
