@@ -57,7 +57,7 @@ class Peer:
             for _, payload in self.frames:
                 return wire.unpack(payload)
             data = self.sock.recv(65536)
-            assert data, "the worker is gone"
+            assert data, "the worker has ended"
             self.frames.feed(data)
 
     def request(self, kind: str, **message: Any) -> Message:
@@ -65,23 +65,23 @@ class Peer:
         self.count += 1
         self.send(k=kind, n=self.count, **message)
         while True:
-            got = self.receive()
-            if got["k"] in ("ret", "exc") and got["re"] == self.count:
-                return got
-            if got["k"] in self.answers:
-                answer = dict(self.answers[got["k"]](got))
+            reply = self.receive()
+            if reply["k"] in ("ret", "exc") and reply["re"] == self.count:
+                return reply
+            if reply["k"] in self.answers:
+                answer = dict(self.answers[reply["k"]](reply))
                 follow = answer.pop("follow", None)
-                self.send(k="answer", re=got["n"], **answer)
+                self.send(k="answer", re=reply["n"], **answer)
                 if follow:
                     self.send_blob(follow)
-            elif got["k"] == "need":
-                for digest in got["digests"]:
+            elif reply["k"] == "need":
+                for digest in reply["digests"]:
                     self.send_blob(digest)
-            self.others.append(got)
+            self.others.append(reply)
 
     def call(self, fun: str, *args: Any, cli: bool = False, **kwargs: Any) -> Any:
-        got = self.request("call", fun=fun, args=list(args), kwargs=kwargs, cli=cli)
-        return got["ret"] if got["k"] == "ret" else got
+        reply = self.request("call", fun=fun, args=list(args), kwargs=kwargs, cli=cli)
+        return reply["ret"] if reply["k"] == "ret" else reply
 
     def close(self) -> None:
         # a worker that was forked later has a copy of this socket: closing ours does not end the connection
@@ -94,7 +94,7 @@ class Peer:
 def start(tmp_path: Path) -> Iterator[Callable[..., Peer]]:
     peers = []
 
-    def started(private: bool = True, **init: Any) -> Peer:
+    def start_peer(private: bool = True, **init: Any) -> Peer:
         peer = Peer(tmp_path if private else None)
         peers.append(peer)
         peer.send(
@@ -113,7 +113,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Peer]]:
         peer.ready = ready  # type: ignore[attr-defined]
         return peer
 
-    yield started
+    yield start_peer
     for peer in peers:
         peer.close()
 
@@ -133,9 +133,9 @@ def peer(start: Callable[..., Peer]) -> Peer:
         ("cmd.run_all", ["exit 3"], {"python_shell": True, "hide_output": True}, False, 3),
     ],
 )
-def test_calls(peer: Peer, fun: str, args: list[Any], kwargs: Message, cli: bool, value: Any) -> None:
-    got = peer.call(fun, *args, cli=cli, **kwargs)
-    assert (got["retcode"] if fun == "cmd.run_all" else got) == value
+def test_a_call_returns_a_value(peer: Peer, fun: str, args: list[Any], kwargs: Message, cli: bool, value: Any) -> None:
+    reply = peer.call(fun, *args, cli=cli, **kwargs)
+    assert (reply["retcode"] if fun == "cmd.run_all" else reply) == value
 
 
 @pytest.mark.parametrize(
@@ -150,26 +150,28 @@ def test_calls(peer: Peer, fun: str, args: list[Any], kwargs: Message, cli: bool
         ("test.raise_exception", ["SystemExit"], {}, None, False),
     ],
 )
-def test_errors(peer: Peer, fun: str, args: list[Any], kwargs: Message, kind: str | None, text: Any) -> None:
-    got = peer.call(fun, *args, cli=True, **kwargs)
+def test_a_failing_call_returns_the_error(
+    peer: Peer, fun: str, args: list[Any], kwargs: Message, kind: str | None, text: Any
+) -> None:
+    reply = peer.call(fun, *args, cli=True, **kwargs)
     if kind is None:
-        assert got is text
+        assert reply is text
         return
-    assert (got["k"], got["type"]) == ("exc", kind)
-    assert got["message"].startswith(text)
-    assert got["known"] == (fun != "test.pingg")
-    assert peer.call("test.ping") is True, "the worker goes on"
+    assert (reply["k"], reply["type"]) == ("exc", kind)
+    assert reply["message"].startswith(text)
+    assert reply["known"] == (fun != "test.pingg")
+    assert peer.call("test.ping") is True, "the worker continues"
 
 
-def test_command_line_calls_are_told_so(start: Callable[..., Peer]) -> None:
+def test_a_call_from_the_command_line_has_the_arguments_of_the_publisher(start: Callable[..., Peer]) -> None:
     peer = start(jid="20261121204500000000")
-    got = peer.call("test.kwarg", cli=True, a=1)
-    assert got["a"] == 1
-    assert (got["__pub_fun"], got["__pub_tgt"]) == ("test.kwarg", "m")
-    assert got["__pub_jid"] == "20261121204500000000"
+    reply = peer.call("test.kwarg", cli=True, a=1)
+    assert reply["a"] == 1
+    assert (reply["__pub_fun"], reply["__pub_tgt"]) == ("test.kwarg", "m")
+    assert reply["__pub_jid"] == "20261121204500000000"
 
 
-def test_grains_of_the_inventory_win(start: Callable[..., Peer]) -> None:
+def test_grains_of_the_inventory_have_precedence(start: Callable[..., Peer]) -> None:
     peer = start(want_grains=True, grains={"os": "Mine", "role": "web"})
     assert peer.ready["grains"]["role"] == "web"  # type: ignore[attr-defined]
     assert peer.call("grains.get", "os") == "Mine"
@@ -177,24 +179,24 @@ def test_grains_of_the_inventory_win(start: Callable[..., Peer]) -> None:
     assert peer.request("grains", refresh=True)["ret"]["role"] == "web"
 
 
-def test_pillar_is_asked_for_once_and_only_when_it_is_read(peer: Peer) -> None:
-    asked = []
-    peer.answers["pillar"] = lambda question: asked.append(question) or {"pillar": {"a": {"b": "c"}}}  # type: ignore[func-returns-value]
+def test_pillar_is_requested_once_when_it_is_read(peer: Peer) -> None:
+    questions = []
+    peer.answers["pillar"] = lambda question: questions.append(question) or {"pillar": {"a": {"b": "c"}}}  # type: ignore[func-returns-value]
     assert peer.call("test.ping") is True
-    assert asked == []
+    assert questions == []
     assert peer.call("pillar.get", "a:b") == "c"
     assert peer.call("config.get", "a:b") == "c"
-    assert len(asked) == 1
+    assert len(questions) == 1
 
 
 def test_calls_are_served_while_a_question_waits(peer: Peer) -> None:
-    """A template that the controller renders for the target may ask the target something."""
+    """A template that the controller renders for the target may call the target."""
 
     def nested(question: Message) -> Message:
         peer.send(k="call", n=99, fun="cmd.run", args=["echo from the target"], kwargs={})
-        got = peer.receive()
-        assert got["re"] == 99
-        return {"text": question["text"].replace("HERE", got["ret"]).encode()}
+        reply = peer.receive()
+        assert reply["re"] == 99
+        return {"text": question["text"].replace("HERE", reply["ret"]).encode()}
 
     peer.answers["template"] = nested
     assert peer.call("cmd.run", "echo rendered HERE", template="jinja") == "rendered from the target"
@@ -202,8 +204,8 @@ def test_calls_are_served_while_a_question_waits(peer: Peer) -> None:
 
 def test_an_answer_that_is_an_error_is_raised_as_its_class(peer: Peer) -> None:
     peer.answers["ask"] = lambda question: {"error": "no such nodegroup", "exception": "CommandExecutionError"}
-    got = peer.call("match.nodegroup", "web")
-    assert (got["type"], got["message"]) == ("CommandExecutionError", "no such nodegroup")
+    reply = peer.call("match.nodegroup", "web")
+    assert (reply["type"], reply["message"]) == ("CommandExecutionError", "no such nodegroup")
 
 
 SCRIPT = b'#!/bin/sh\necho script "$@"\n'
@@ -226,7 +228,7 @@ def run_script(peer: Peer, **plan: Any) -> Message:
     return dict(state["ret"])
 
 
-def test_a_source_file_comes_with_the_plan_and_is_kept(start: Callable[..., Peer], tmp_path: Path) -> None:
+def test_a_source_file_of_the_plan_is_cached(start: Callable[..., Peer], tmp_path: Path) -> None:
     peer = start()
     digest = peer.blob(SCRIPT)
     plan = {"files": {"salt://s.sh?saltenv=base": digest}, "wants": [[digest, None]]}
@@ -234,7 +236,7 @@ def test_a_source_file_comes_with_the_plan_and_is_kept(start: Callable[..., Peer
     assert (tmp_path / "files" / digest).read_bytes() == SCRIPT
     assert (tmp_path / "files").stat().st_mode & 0o777 == 0o700
     peer.others.clear()
-    assert run_script(start(), **plan)["changes"]["stdout"] == "script a", "a second session needs nothing"
+    assert run_script(start(), **plan)["changes"]["stdout"] == "script a", "a second session requests nothing"
 
 
 def test_a_damaged_file_of_the_cache_is_fetched_again(start: Callable[..., Peer], tmp_path: Path) -> None:
@@ -246,7 +248,7 @@ def test_a_damaged_file_of_the_cache_is_fetched_again(start: Callable[..., Peer]
     assert run_script(peer, **plan)["changes"]["stdout"] == "script a"
 
 
-def test_a_source_file_that_the_plan_lacks_is_asked_for(start: Callable[..., Peer]) -> None:
+def test_a_source_file_that_is_not_in_the_plan_is_requested(start: Callable[..., Peer]) -> None:
     peer = start(private=False)
     digest = peer.blob(SCRIPT)
     peer.answers["file"] = lambda question: {
@@ -257,14 +259,14 @@ def test_a_source_file_that_the_plan_lacks_is_asked_for(start: Callable[..., Pee
     assert run_script(peer)["changes"]["stdout"] == "script a"
 
 
-def test_a_source_file_that_is_missing(start: Callable[..., Peer]) -> None:
+def test_a_missing_source_file_is_an_error(start: Callable[..., Peer]) -> None:
     peer = start()
     peer.answers["file"] = lambda question: {"missing": True}
     ret = run_script(peer)
     assert (ret["result"], ret["comment"]) == (False, "Unable to cache script salt://s.sh from saltenv 'base'")
 
 
-def test_a_source_file_that_changes_meanwhile_does_not_hang(start: Callable[..., Peer]) -> None:
+def test_a_source_file_that_changes_during_the_transfer_is_an_error(start: Callable[..., Peer]) -> None:
     peer = start()
     old, new = peer.blob(SCRIPT), peer.blob(b"other")
     peer.answers["file"] = lambda question: {"digest": old if question.get("stat") else new, "size": 5}
@@ -273,7 +275,7 @@ def test_a_source_file_that_changes_meanwhile_does_not_hang(start: Callable[...,
     assert "changed on the controller" in ret["comment"]
 
 
-def test_a_rendered_template_never_touches_the_disk(start: Callable[..., Peer], tmp_path: Path) -> None:
+def test_a_rendered_template_is_not_written_to_the_disk(start: Callable[..., Peer], tmp_path: Path) -> None:
     peer = start()
     digest = peer.blob(b"#!/bin/sh\necho rendered\n")
     key = wire.template_key("salt://s.sh", "base", "jinja", {}, None, "")
@@ -293,7 +295,7 @@ def test_a_rendered_template_never_touches_the_disk(start: Callable[..., Peer], 
     assert not list(tmp_path.rglob("*")), "no folder, no file"
 
 
-def test_states_are_streamed(peer: Peer) -> None:
+def test_the_start_and_the_return_of_each_state_are_sent(peer: Peer) -> None:
     chunks = [
         {"state": "test", "fun": "nop", "name": name, "__id__": name, "__sls__": "x", "order": 1} for name in "ab"
     ]
@@ -307,7 +309,7 @@ def test_states_are_streamed(peer: Peer) -> None:
     assert peer.call("test.get_opts")["test"] is False, "test mode ends with the run"
 
 
-def test_logs_travel_from_the_wanted_level_on(start: Callable[..., Peer]) -> None:
+def test_log_lines_are_sent_from_the_requested_level_on(start: Callable[..., Peer]) -> None:
     peer = start(log_level="info")
     peer.call("log.debug", "quiet")
     peer.call("log.warning", "loud")

@@ -1,4 +1,4 @@
-"""The beacons ``journald`` and ``sh``, with programs that write what journalctl and strace wrote."""
+"""The beacons ``journald`` and ``sh``, with scripts that print output of journalctl and strace."""
 
 from __future__ import annotations
 
@@ -40,27 +40,27 @@ def program(tmp_path, monkeypatch):
     return make
 
 
-def test_entries_of_the_journal(program, load, tmp_path):
+def test_new_entries_of_the_journal_are_events(program, load, tmp_path):
     log = tmp_path / "log"
     log.write_text("")
     program("journalctl", f'echo "$@" >> {tmp_path}/asked; cat {log}')
     config = [{"services": {"sshd": {"SYSLOG_IDENTIFIER": "sshd", "PRIORITY": 6}, "all": {}}}]
     beacon = load()["journald.beacon"]
-    assert beacon(config) == []  # what was there before
+    assert beacon(config) == []  # older entries are not events
     log.write_text("".join(json.dumps(entry) + "\n" for entry in ENTRIES) + "no json\n")
-    found = beacon(config)
-    assert [event["tag"] for event in found] == ["sshd", "all", "all", "all"]
-    first = found[0]
+    events = beacon(config)
+    assert [event["tag"] for event in events] == ["sshd", "all", "all", "all"]
+    first = events[0]
     assert (first["PRIORITY"], first["_PID"], first["MESSAGE"]) == (6, 77, "Accepted publickey")
-    assert first["__REALTIME_TIMESTAMP"].startswith("2023-11-1") and found[2]["MESSAGE"] == "hi\ufffd"
-    assert "LONG" not in found[3]
+    assert first["__REALTIME_TIMESTAMP"].startswith("2023-11-1") and events[2]["MESSAGE"] == "hi\ufffd"
+    assert "LONG" not in events[3]
     log.write_text("")
     assert beacon(config) == []
-    asked = (tmp_path / "asked").read_text().splitlines()
-    assert asked[0].endswith("-n 1") and asked[-1].endswith("--after-cursor=s=1;i=3")
+    arguments = (tmp_path / "asked").read_text().splitlines()
+    assert arguments[0].endswith("-n 1") and arguments[-1].endswith("--after-cursor=s=1;i=3")
 
 
-def test_a_flood_is_read_in_parts(program, load, tmp_path):
+def test_many_entries_are_read_in_parts(program, load, tmp_path):
     log = tmp_path / "log"
     log.write_text("")
     program("journalctl", f"cat {log}")
@@ -78,7 +78,7 @@ def test_a_journal_that_cannot_be_read_is_an_error(program, load):
         load()["journald.beacon"]([{"services": {}}])
 
 
-def test_commands_of_shells(program, load, tmp_path):
+def test_commands_of_shells_are_events(program, load, tmp_path):
     (tmp_path / "trace").write_text(TRACE)
     program("strace", f'echo "$@" >> {tmp_path}/asked; cat {tmp_path}/trace >&2; exec sleep 60')
     procs = {
@@ -87,10 +87,10 @@ def test_commands_of_shells(program, load, tmp_path):
         "9": {"user": "x", "cmd": ""},
     }
     functions = load({"cmd.shells": lambda: ["/bin/sh", "/bin/bash"], "status.procs": lambda: procs})
-    found, end = [], time.monotonic() + 20
-    while len(found) < 2 and time.monotonic() < end:
-        found += functions["sh.beacon"]([{"_beacon_name": "sh"}])
-    assert found == [
+    events, end = [], time.monotonic() + 20
+    while len(events) < 2 and time.monotonic() < end:
+        events += functions["sh.beacon"]([{"_beacon_name": "sh"}])
+    assert events == [
         {"cmd": "/usr/bin/ls", "args": ["ls", "-l", 'a \\"b\\"'], "user": "ann", "tag": "7"},
         {"cmd": "/usr/bin/id", "args": ["id"], "user": "ann", "tag": "7"},
     ]
@@ -100,7 +100,7 @@ def test_commands_of_shells(program, load, tmp_path):
     assert trace._strace.returncode is not None
 
 
-def test_without_their_programs_they_refuse_to_load(load, monkeypatch, tmp_path):
+def test_beacons_do_not_load_without_their_programs(load, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     functions = load()
     assert "sh.beacon" not in functions and "no strace" in functions.missing("sh.beacon")

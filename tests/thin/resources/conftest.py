@@ -153,24 +153,25 @@ class Bed:
             peer.blob(archive.data)
         peer.send(**message)
         while True:
-            got = peer.receive()
-            if got["k"] == "need":
-                for digest in got["digests"]:
+            received = peer.receive()
+            if received["k"] == "need":
+                for digest in received["digests"]:
                     peer.send_blob(digest)
-            elif got["k"] in ("ready", "error"):
-                peer.ready = got
+            elif received["k"] in ("ready", "error"):
+                peer.ready = received
                 peer.answers["pillar"] = lambda question: {"pillar": {"own": "pillar"}}
                 return peer
             else:
-                peer.others.append(got)
+                peer.others.append(received)
 
     def discover(self, **declared: Any) -> tuple[dict[str, Any], dict[str, str]]:
-        found = self.start().request("resources", declared=declared)["ret"]
-        return found["found"], found["failed"]
+        """{type: {id: {"grains", "enter"}}} of the discovered resources, and {type: error message}."""
+        ret = self.start().request("resources", declared=declared)["ret"]
+        return ret["found"], ret["failed"]
 
     @staticmethod
     def states(peer: Any, *chunks: dict[str, Any], test: bool = False) -> list[dict[str, Any]]:
-        """The returns of these chunks."""
+        """The returns of a run of these chunks."""
         fixed = {"__sls__": "s", "__env__": "base"}
         whole = [{"__id__": chunk["name"], **fixed, "order": n, **chunk} for n, chunk in enumerate(chunks)]
         peer.others.clear()
@@ -178,16 +179,16 @@ class Bed:
         return [message["ret"] for message in peer.others if message["k"] == "state"]
 
     @staticmethod
-    def said(peer: Any, fun: str, *args: Any) -> str:
+    def error(peer: Any, fun: str, *args: Any) -> str:
         """The error message of a failing call."""
-        got = peer.call(fun, *args)
-        assert got["k"] == "exc", got
-        return str(got["message"])
+        answer = peer.call(fun, *args)
+        assert answer["k"] == "exc", answer
+        return str(answer["message"])
 
 
 @pytest.fixture
 def bed(tmp_path: Path) -> Iterator[Bed]:
-    made = Bed(tmp_path)
-    yield made
-    for peer in made.peers:
+    bed = Bed(tmp_path)
+    yield bed
+    for peer in bed.peers:
         peer.close()

@@ -34,7 +34,7 @@ case "$*" in
     esac; done;;
 esac
 """
-#: Containers: the files of web are accessible from here, those of build are not; both have the files of this machine.
+#: Containers: the files of web are accessible to the test, those of build are not; both are files of this machine.
 #: The answers are podman's; docker's are similar, with a slash before a name, and without podman's fields.
 ENGINE = """#!/bin/sh
 slash=
@@ -58,7 +58,7 @@ esac
 
 @pytest.fixture
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Puts these programs into PATH, with those of a minimal system only."""
+    """A function that installs scripts into a PATH with the programs of a minimal system."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in ("sh", "cat", "id", "env"):
@@ -67,20 +67,20 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path
     monkeypatch.setenv("LEADER", str(os.getpid()))
     monkeypatch.setenv("ROOT", str(tmp_path / "web1"))
 
-    def put(**programs: str) -> Path:
+    def install(**programs: str) -> Path:
         for name, text in programs.items():
             (folder / name).write_text(text)
             (folder / name).chmod(0o755)
         return folder
 
-    return put
+    return install
 
 
 @pytest.fixture
 def load(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ModuleType]:
-    """Loads the package of a type and initializes it with this declaration."""
+    """A function that loads the package of a type and initializes it with a declaration."""
 
-    def begin(type: str, declared: dict[str, Any]) -> ModuleType:
+    def initialize(type: str, declared: dict[str, Any]) -> ModuleType:
         module = importlib.import_module(f"thin.resources.{type}")
         opts = {"id": "host1", "pillar": {"resources": {type: declared}}, "resource_pillar_key": "resources"}
         grains = {"nodename": "host1", "kernel": "Linux", "kernelrelease": "6.1", "virtual": "kvm"}
@@ -91,23 +91,23 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ModuleType]:
         assert module.initialized()
         return module
 
-    return begin
+    return initialize
 
 
-def about(module: ModuleType, id: str) -> Any:
+def for_resource(module: ModuleType, id: str) -> Any:
     module.__resource__["id"] = id
     return module
 
 
-def run_in(words: list[str], *command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*words, *command], capture_output=True, text=True, check=False)
+def run_in(enter: list[str], *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*enter, *command], capture_output=True, text=True, check=False)
 
 
 # selection ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "declared, want",
+    "declared, expected",
     [
         ({}, "build web1 web2"),
         ({"include": "web*"}, "web1 web2"),
@@ -121,8 +121,8 @@ def run_in(words: list[str], *command: str) -> subprocess.CompletedProcess[str]:
         ({"chroots": {101: "/srv/101"}, "include": "web1", "id_format": "x-{name}"}, "x-101 x-web1"),
     ],
 )
-def test_which_machines_count(
-    declared: dict[str, Any], want: str, tools: Any, load: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_selected_machines_are_discovered(
+    declared: dict[str, Any], expected: str, tools: Any, load: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tools(machinectl=MACHINECTL)
     for name in ("images/web1", "images/asleep", "images/.hidden"):
@@ -130,14 +130,14 @@ def test_which_machines_count(
     (tmp_path / "images/disk2.raw").touch()
     machine = load("machine", declared)
     monkeypatch.setattr(machine, "IMAGES", str(tmp_path / "images"))
-    assert machine.discover(machine.__opts__) == want.split()
+    assert machine.discover(machine.__opts__) == expected.split()
     machine.shutdown(machine.__opts__)
     assert not machine.initialized()
 
 
 @pytest.mark.parametrize("engine", ["podman", "docker"])
 @pytest.mark.parametrize(
-    "declared, want",
+    "declared, expected",
     [
         ({}, "build web"),
         ({"exclude": "b*"}, "web"),
@@ -145,27 +145,29 @@ def test_which_machines_count(
         ({"include": ["web"], "resource_ids": ["db"], "id_format": "{manager}/{name}"}, "host1/db host1/web"),
     ],
 )
-def test_which_containers_count(declared: dict[str, Any], want: str, engine: str, tools: Any, load: Any) -> None:
+def test_selected_containers_are_discovered(
+    declared: dict[str, Any], expected: str, engine: str, tools: Any, load: Any
+) -> None:
     tools(**{engine: ENGINE})
     container = load("container", declared)
-    assert container.discover(container.__opts__) == want.split()
+    assert container.discover(container.__opts__) == expected.split()
 
 
 def test_podman_is_preferred_to_docker_by_default(tools: Any, load: Any) -> None:
     tools(podman=ENGINE, docker=ENGINE)
     for declared, engine in (({}, "podman"), ({"engine": "docker"}, "docker")):
-        container = about(load("container", declared), "web")
+        container = for_resource(load("container", declared), "web")
         assert container.grains()["container"]["engine"] == engine
         assert container.enter()[4].endswith(f"/bin/{engine}")
 
 
 @pytest.mark.parametrize("type", ["machine", "container"])
-def test_where_there_are_no_tools_there_is_nothing(type: str, tools: Any, load: Any) -> None:
+def test_nothing_is_discovered_without_the_tools(type: str, tools: Any, load: Any) -> None:
     assert load(type, {}).discover({}) == []
 
 
 @pytest.mark.parametrize(
-    "type, declared, said",
+    "type, declared, message",
     [
         ("machine", {"chroots": ["/srv/jail"]}, "chroots are a mapping"),
         ("machine", {"chroots": {"jail": "srv/jail"}}, "chroots are a mapping"),
@@ -178,14 +180,14 @@ def test_where_there_are_no_tools_there_is_nothing(type: str, tools: Any, load: 
         ("container", {"user": ["app"]}, "user is text"),
     ],
 )
-def test_a_declaration_that_makes_no_sense(
-    type: str, declared: dict[str, Any], said: str, tools: Any, load: Any
+def test_an_invalid_declaration_is_an_error(
+    type: str, declared: dict[str, Any], message: str, tools: Any, load: Any
 ) -> None:
-    with pytest.raises(CommandExecutionError, match=said):
+    with pytest.raises(CommandExecutionError, match=message):
         load(type, declared)
 
 
-def test_what_the_tools_refuse_is_said(tools: Any, load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_the_tools_are_reported(tools: Any, load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     refuse = "#!/bin/sh\necho 'Failed to connect to bus' >&2; exit 1\n"
     folder = tools(machinectl=refuse, podman=refuse)
     machine = importlib.import_module("thin.resources.machine")
@@ -197,7 +199,7 @@ def test_what_the_tools_refuse_is_said(tools: Any, load: Any, monkeypatch: pytes
     with pytest.raises(CommandExecutionError, match="podman ps failed: Failed to connect to bus"):
         load("container", {}).discover({})
     chroots = load("machine", {"include": [], "chroots": {"jail": "/srv/jail"}, "resource_ids": ["db"]})
-    assert chroots.discover({}) == ["db", "jail"], "what is declared needs no look"
+    assert chroots.discover({}) == ["db", "jail"], "declared ids need no listing"
 
 
 # properties -----------------------------------------------------------------------------------------------------------
@@ -208,7 +210,7 @@ def test_grains_of_a_chroot(tools: Any, load: Any, tmp_path: Path) -> None:
     (root / "etc").mkdir(parents=True)
     (root / "etc/os-release").write_text(ALPINE)
     (root / "etc/machine-id").write_text("0123\n")
-    machine = about(load("machine", {"chroots": {"jail": str(root), "none": "/nowhere"}}), "jail")
+    machine = for_resource(load("machine", {"chroots": {"jail": str(root), "none": "/nowhere"}}), "jail")
     assert machine.discover({}) == ["jail", "none"]
     grains = machine.grains_refresh()
     names = ("id", "os", "osmajorrelease", "osfinger", "machine_id", "kernelrelease")
@@ -216,45 +218,45 @@ def test_grains_of_a_chroot(tools: Any, load: Any, tmp_path: Path) -> None:
     assert (grains["nodename"], grains["virtual"], grains["virtual_subtype"]) == ("host1", "kvm", "chroot")
     assert grains["machine"] == {"name": "jail", "kind": "chroot", "root": str(root)}
     assert machine.ping() is True
-    about(machine, "none")
+    for_resource(machine, "none")
     assert machine.ping() is False
     assert "os" not in machine.grains()
     with pytest.raises(CommandExecutionError, match="there is no machine other"):
-        about(machine, "other").grains()
+        for_resource(machine, "other").grains()
 
 
 def test_grains_of_a_machine(tools: Any, load: Any, tmp_path: Path) -> None:
     tools(machinectl=MACHINECTL)
-    machine = about(load("machine", {"resource_ids": ["gone", "web1"]}), "web1")
+    machine = for_resource(load("machine", {"resource_ids": ["gone", "web1"]}), "web1")
     grains = machine.grains()
     assert grains["machine"] == {"name": "web1", "kind": "nspawn", "root": str(tmp_path / "web1")}
     assert (grains["virtual"], grains["kernel"], machine.ping()) == ("systemd-nspawn", "Linux", True)
-    assert grains["nodename"] == "web1", "what leads it is no init: the name is the machine's"
-    lxc = about(load("machine", {}), "build").grains()
+    assert grains["nodename"] == "web1", "its leader is not an init process: the nodename is the machine's name"
+    lxc = for_resource(load("machine", {}), "build").grains()
     assert (lxc["machine"]["kind"], lxc["virtual"], lxc["virtual_subtype"]) == ("libvirt-lxc", "container", "LXC")
-    machine = about(load("machine", {"resource_ids": ["gone", "web1"]}), "gone")
+    machine = for_resource(load("machine", {"resource_ids": ["gone", "web1"]}), "gone")
     assert (machine.grains()["nodename"], machine.ping(), "os" in machine.grains()) == ("gone", False, False)
 
 
 def test_grains_of_a_container(tools: Any, load: Any) -> None:
-    """From its root if that is accessible, else by a command in it; if it does not run, those that the engine knows."""
+    """Read from its root if that is accessible, else by a command in it; a stopped one has those of the engine."""
     tools(podman=ENGINE)
     container = load("container", {"include": "*", "resource_ids": ["db"]})
-    seen = about(container, "web").grains()
+    web = for_resource(container, "web").grains()
     image = "registry.example.org/web:1"
-    assert seen["container"] == {"name": "web", "id": "11aa", "image": image, "engine": "podman"}
-    assert (seen["nodename"], seen["virtual_subtype"], seen["kernel"]) == ("web-host", "Podman", "Linux")
-    assert "os" in seen
-    asked = about(container, "build").grains()
+    assert web["container"] == {"name": "web", "id": "11aa", "image": image, "engine": "podman"}
+    assert (web["nodename"], web["virtual_subtype"], web["kernel"]) == ("web-host", "Podman", "Linux")
+    assert "os" in web
+    build = for_resource(container, "build").grains()
     own = {"id", "nodename", "host", "localhost", "container"}
-    assert {name: asked[name] for name in asked.keys() - own} == {name: seen[name] for name in seen.keys() - own}
-    down = about(container, "db").grains()
-    assert ("os" in down, down["container"]["id"]) == (False, "44dd")
-    assert [about(container, id).ping() for id in ("web", "db")] == [True, False]
+    assert {name: build[name] for name in build.keys() - own} == {name: web[name] for name in web.keys() - own}
+    db = for_resource(container, "db").grains()
+    assert ("os" in db, db["container"]["id"]) == (False, "44dd")
+    assert [for_resource(container, id).ping() for id in ("web", "db")] == [True, False]
 
 
 @pytest.mark.parametrize(
-    "path, want",
+    "path, expected",
     [
         ("/etc/plain", "text"),
         ("etc/../etc/./plain", "text"),
@@ -272,7 +274,7 @@ def test_grains_of_a_container(tools: Any, load: Any) -> None:
         ("/etc/nul\0", "nothing"),
     ],
 )
-def test_files_of_a_root_stay_in_it(path: str, want: str, tmp_path: Path) -> None:
+def test_reads_do_not_leave_the_root(path: str, expected: str, tmp_path: Path) -> None:
     root = tmp_path / "root"
     etc = root / "etc"
     etc.mkdir(parents=True)
@@ -288,50 +290,50 @@ def test_files_of_a_root_stay_in_it(path: str, want: str, tmp_path: Path) -> Non
     }.items():
         (root / name).symlink_to(target)
     os.mkfifo(etc / "pipe")
-    assert outside.read(str(root), path, "nothing") == want
+    assert outside.read(str(root), path, "nothing") == expected
     assert outside.read(str(tmp_path / "no-root"), path, "nothing") == "nothing"
 
 
 # entering -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_way_into_a_machine(tools: Any, load: Any) -> None:
+def test_the_command_that_enters_a_machine(tools: Any, load: Any) -> None:
     tools(machinectl=MACHINECTL)
-    words = about(load("machine", {}), "web1").enter()
-    shell_line(words)
+    enter = for_resource(load("machine", {}), "web1").enter()
+    shell_line(enter)
     tools(machinectl="#!/bin/sh\necho 'No machine known' >&2; exit 1\n")
-    done = run_in(words, "true")
-    assert (done.returncode, done.stdout, done.stderr) == (97, "", "machine web1 does not run\n")
+    process = run_in(enter, "true")
+    assert (process.returncode, process.stdout, process.stderr) == (97, "", "machine web1 does not run\n")
     tools(machinectl="#!/bin/sh\necho $LEADER\n")
-    done = run_in(words, "true")
-    assert (done.returncode, done.stderr) == (97, "nsenter (util-linux) is not installed\n")
+    process = run_in(enter, "true")
+    assert (process.returncode, process.stderr) == (97, "nsenter (util-linux) is not installed\n")
     tools(nsenter='#!/bin/sh\nfor word; do echo "[$word]"; done; env\n')
-    said = run_in(words, "/bin/sh", "-c", 'echo "$1"', "a  b").stdout.splitlines()
-    assert said[:5] == ["[-t]", f"[{os.getpid()}]", "[-a]", "[-r]", "[-w]"]
-    assert said[5:10] == ["[--]", "[/bin/sh]", "[-c]", '[echo "$1"]', "[a  b]"]
-    names = {line.split("=")[0] for line in said[10:]} - {"PWD", "_", "SHLVL"}
-    assert names == {"HOME", "USER", "LOGNAME", "PATH"}, "nothing of the manager's environment goes along"
+    output = run_in(enter, "/bin/sh", "-c", 'echo "$1"', "a  b").stdout.splitlines()
+    assert output[:5] == ["[-t]", f"[{os.getpid()}]", "[-a]", "[-r]", "[-w]"]
+    assert output[5:10] == ["[--]", "[/bin/sh]", "[-c]", '[echo "$1"]', "[a  b]"]
+    names = {line.split("=")[0] for line in output[10:]} - {"PWD", "_", "SHLVL"}
+    assert names == {"HOME", "USER", "LOGNAME", "PATH"}, "the manager's environment is not passed on"
 
 
-def test_the_way_into_a_chroot(tools: Any, load: Any) -> None:
+def test_the_command_that_enters_a_chroot(tools: Any, load: Any) -> None:
     machine = load("machine", {"chroots": {"none": "/no where", "odd": "/it's", "long": "/a  b"}})
-    words = about(machine, "none").enter()
-    shell_line(words)
-    done = run_in(words, "true")
-    assert (done.returncode, done.stderr) == (97, "there is no directory /no where\n")
+    enter = for_resource(machine, "none").enter()
+    shell_line(enter)
+    process = run_in(enter, "true")
+    assert (process.returncode, process.stderr) == (97, "there is no directory /no where\n")
     for id in ("odd", "long"):
         with pytest.raises(CommandExecutionError, match="no command can be made of the path"):
-            about(machine, id).enter()
+            for_resource(machine, id).enter()
 
 
-@pytest.mark.parametrize("status, runs, want", [(0, "false", 0), (7, "true", 7), (125, "false", 97), (255, "", 97)])
-def test_the_way_into_a_container(
-    status: int, runs: str, want: int, tools: Any, load: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("status, runs, expected", [(0, "false", 0), (7, "true", 7), (125, "false", 97), (255, "", 97)])
+def test_the_command_that_enters_a_container(
+    status: int, runs: str, expected: int, tools: Any, load: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tools(podman=ENGINE)
-    words = about(load("container", {"user": "app"}), "web").enter()
-    shell_line(words)
+    enter = for_resource(load("container", {"user": "app"}), "web").enter()
+    shell_line(enter)
     tools(podman=f'#!/bin/sh\ncase $1 in exec) shift; echo "$*"; exit {status};; *) echo {runs};; esac\n')
-    done = run_in(words, "/bin/sh", "-c", "x")
-    assert (done.returncode, done.stdout) == (want, "-i -u app web /bin/sh -c x\n")
-    assert done.stderr == ("container web does not run\n" if want == 97 else "")
+    process = run_in(enter, "/bin/sh", "-c", "x")
+    assert (process.returncode, process.stdout) == (expected, "-i -u app web /bin/sh -c x\n")
+    assert process.stderr == ("container web does not run\n" if expected == 97 else "")

@@ -30,7 +30,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
     resourcetypes._installed.cache_clear()
 
 
-def test_types_of_installed_packages_are_found_without_importing_them(bed, installed) -> None:
+def test_types_of_installed_packages_are_discovered_without_imports(bed, installed) -> None:
     boom = "raise RuntimeError('imported')\n"
     installed(
         "rack",
@@ -50,12 +50,12 @@ def test_types_of_installed_packages_are_found_without_importing_them(bed, insta
     assert list(bed.discover(full=None)[0]["full"]) == ["mine"], "those of the file roots come first"
 
 
-def test_folders_of_module_dirs(bed, tmp_path: Path) -> None:
-    for name, place in (("one", "_resources"), ("two", "resources")):
-        path = tmp_path / "dirs" / place / name / "__init__.py"
+def test_types_in_folders_of_module_dirs_are_discovered(bed, tmp_path: Path) -> None:
+    for name, kind in (("one", "_resources"), ("two", "resources")):
+        path = tmp_path / "dirs" / kind / name / "__init__.py"
         path.parent.mkdir(parents=True)
         path.write_text(f"def discover(opts):\n    return ['{name}']\n")
     bed.opts["module_dirs"] = [str(tmp_path / "dirs")]
     bed.write({"one/__init__.py": "", "three.py": "", "no-type/__init__.py": "", "empty/notes.txt": ""})
     assert sorted(bed.custom.by_kind["resources"]) == ["one", "two"]
-    assert [list(found) for found in bed.discover(one=None, two=None)[0].values()] == [["one"], ["two"]]
+    assert [list(ids) for ids in bed.discover(one=None, two=None)[0].values()] == [["one"], ["two"]]

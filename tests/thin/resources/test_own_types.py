@@ -11,7 +11,7 @@ from pushsalt.modules.signatures import StateFunctions
 from thin import resourcetypes, runtime
 
 
-def test_a_type_of_the_file_roots(bed) -> None:
+def test_a_type_of_the_file_roots_has_all_functions(bed) -> None:
     bed.write(bed.FULL_TYPE)
     declared = {"stem": "a"}
     found, failed = bed.discover(full=declared, dummy=["d"])
@@ -30,15 +30,15 @@ def test_a_type_of_the_file_roots(bed) -> None:
     assert bed.states(peer, {"state": "thing", "fun": "done", "name": "x"})[0]["comment"] == "a-0"
     assert peer.request("grains", refresh=False)["ret"]["asked"] == "grains"
     assert peer.request("grains", refresh=True)["ret"]["asked"] == "refresh"
-    assert "'test.echo' is not supported for resource type 'full'" in bed.said(peer, "test.echo", "x")
+    assert "'test.echo' is not supported for resource type 'full'" in bed.error(peer, "test.echo", "x")
     bed.peers.remove(peer)
     peer.close()
-    asked = (bed.cache / "asked").read_text().split()
-    assert (asked[0], asked[-1], asked.count("init")) == ("init", "shutdown", 1)
+    calls = (bed.cache / "asked").read_text().split()
+    assert (calls[0], calls[-1], calls.count("init")) == ("init", "shutdown", 1)
     assert bed.start({"type": "full", "id": "a-1", "declared": declared}).call("test.ping") is False
 
 
-def test_files_added_to_a_shipped_type(bed) -> None:
+def test_files_extend_a_shipped_type(bed) -> None:
     bed.write(bed.ADDED)
     found, failed = bed.discover(dummy=["d"])
     assert (list(found["dummy"]), failed) == (["d"], {})
@@ -46,10 +46,10 @@ def test_files_added_to_a_shipped_type(bed) -> None:
     assert peer.call("extra.who") == ["d", True]
     assert peer.call("pkg.list_pkgs") == "mine"
     assert peer.call("service.status", "ntp") is True
-    assert "not supported" in bed.said(peer, "pkg.install", "x"), "the file of that name is hidden"
+    assert "not supported" in bed.error(peer, "pkg.install", "x"), "the file of that name is hidden"
 
 
-def test_a_type_that_is_entered(bed) -> None:
+def test_states_run_inside_of_a_resource_that_is_entered(bed) -> None:
     bed.write(bed.BOX)
     found, failed = bed.discover(box=None)
     assert failed == {}
@@ -64,7 +64,7 @@ def test_a_type_that_is_entered(bed) -> None:
 
 
 @pytest.mark.parametrize(
-    "text, words",
+    "text, expected",
     [
         ("def discover(opts)\n    return []\n", r"it cannot be loaded: _resources/bad/__init__.py:1: SyntaxError"),
         ("import nothing_of_this_name\n", r"cannot be loaded: _resources/bad/__init__.py:1: ModuleNotFoundError"),
@@ -80,14 +80,14 @@ def test_a_type_that_is_entered(bed) -> None:
         ("def discover():\n    return []\n", r"discover\(\): .*TypeError"),
     ],
 )
-def test_a_broken_type_stops_no_other(bed, text, words) -> None:
+def test_a_broken_type_does_not_affect_other_types(bed, text, expected) -> None:
     bed.write({"bad/__init__.py": text})
     found, failed = bed.discover(bad={}, dummy=["d"])
     assert (list(found["dummy"]), list(failed)) == (["d"], ["bad"])
-    assert re.search(words, failed["bad"]), failed
+    assert re.search(expected, failed["bad"]), failed
 
 
-def test_a_broken_resource_stops_no_other_of_its_type(bed) -> None:
+def test_a_broken_resource_does_not_affect_others_of_its_type(bed) -> None:
     grains = "def grains():\n    return {'a': {'n': 1}, 'b': 5}[__resource__['id']]\n"
     bed.write({"odd/__init__.py": "def discover(opts):\n    return ['a', 'b', 'c', 7]\n\n\n" + grains})
     found, failed = bed.discover(odd=None)
@@ -97,7 +97,7 @@ def test_a_broken_resource_stops_no_other_of_its_type(bed) -> None:
     assert "an id is text, not int: 7" in failed["odd"]
 
 
-def test_slow_grains_delay_no_other_resource(make_loaders, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_grains_do_not_delay_other_resources(make_loaders, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resourcetypes, "GRAINS_TIME", -1)
     answer = resourcetypes.discover(make_loaders(), runtime, [], {"dummy": ["a", "b"]})
     assert answer["found"] == {"dummy": {"a": {}, "b": {}}}
@@ -115,19 +115,19 @@ def test_a_resource_that_cannot_be_entered_is_left_out(bed) -> None:
 
 
 @pytest.mark.parametrize(
-    "text, words",
+    "text, expected",
     [
         ("def init(opts):\n    raise OSError('no way')\n", r"init\(\): _resources/bad/__init__.py:2: OSError: no way"),
         ("def grains(:\n", "it cannot be loaded: _resources/bad/__init__.py:1: SyntaxError"),
     ],
 )
-def test_a_session_of_a_broken_type_says_so(bed, text, words) -> None:
+def test_a_session_of_a_broken_type_reports_the_error(bed, text, expected) -> None:
     bed.write({"bad/__init__.py": text, "bad/modules/thing.py": "def do():\n    return 1\n"})
     resource = {"type": "bad", "id": "x"}
-    assert re.search("^the resource type bad: .*" + words, bed.said(bed.start(resource), "thing.do"))
+    assert re.search("^the resource type bad: .*" + expected, bed.error(bed.start(resource), "thing.do"))
     ready = bed.start(resource, want_grains=True).ready
     assert (ready["k"], ready["kind"]) == ("error", "resource_unreachable")
-    assert re.search(words, ready["message"])
+    assert re.search(expected, ready["message"])
 
 
 def test_states_depend_on_the_type(bed) -> None:
