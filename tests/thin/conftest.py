@@ -20,10 +20,10 @@ _spec.loader.exec_module(_module)
 @pytest.fixture
 def lines() -> Iterator[list[tuple[str, str]]]:
     """The (level, text) lines that modules log during the test."""
-    found: list[tuple[str, str]] = []
+    logged: list[tuple[str, str]] = []
     before = log.sink, log.level
-    log.sink, log.level = (lambda level, text: found.append((level, text))), log.DEBUG
-    yield found
+    log.sink, log.level = (lambda level, text: logged.append((level, text))), log.DEBUG
+    yield logged
     log.sink, log.level = before
 
 

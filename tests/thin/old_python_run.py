@@ -21,29 +21,31 @@ def loaders(opts):
     return loader.Loaders(dict({"id": "m", "test": False}, **opts), runtime, {"os": "Debian", "kernel": "Linux"}, {})
 
 
-every = loaders({})
-for kind in (every.modules, every.states):
+functions = loaders({})
+for kind in (functions.modules, functions.states):
     for name in kind:
         assert callable(kind[name]), name
     refused = {name: reason for name, reason in kind._reasons.items() if reason and "Error: " in str(reason)}
     assert not refused, refused
-assert every.modules["cmd.run"]("echo a") == "a"
+assert functions.modules["cmd.run"]("echo a") == "a"
 lazy = loader.LazyDict(lambda: {"a": 1})
 assert dict(lazy) == {"a": 1} and json.dumps(loader.LazyDict(lambda: {"a": 1})) == '{"a": 1}'
 
 # every type of resources loads with all of its files, and a plain one works
 names = sorted(runtime.virtual_index("resources"))
 assert {"container", "dummy", "http_api", "machine"} <= set(names), names
-types = resourcetypes.Types(every, runtime, [], {})
+types = resourcetypes.Types(functions, runtime, [], {})
 for name in names:
     types.functions.need(name)
     for kind in ("modules", "states"):
-        own = loader.Loader(kind, every.pack, {}, resourcetypes.TypeFiles(runtime, name))
+        own = loader.Loader(kind, functions.pack, {}, resourcetypes.TypeFiles(runtime, name))
         assert all(callable(own[function]) for function in own) and not own._reasons, (name, kind, own._reasons)
-answer = resourcetypes.discover(every, runtime, [], {"dummy": ["a"], "http_api": {"resource_ids": {"b": "http://b"}}})
+answer = resourcetypes.discover(
+    functions, runtime, [], {"dummy": ["a"], "http_api": {"resource_ids": {"b": "http://b"}}}
+)
 assert answer["failed"] == {} and answer["found"]["http_api"] == {"b": {"grains": {"url": "http://b"}}}, answer
-said = {"type": "dummy", "id": "a", "declared": None, "manager": "m"}
-plain = resourcetypes.Plain(said, {"id": "a", "test": False}, runtime, [], dict, dict, {})
+declaration = {"type": "dummy", "id": "a", "declared": None, "manager": "m"}
+plain = resourcetypes.Plain(declaration, {"id": "a", "test": False}, runtime, [], dict, dict, {})
 assert plain.loaders.modules["test.ping"]() is True and "cmd.run" not in plain.loaders.modules
 assert plain.manager.modules["cmd.run"]("echo a") == "a"
 assert plain.grains()["resource_id"] == "a"
@@ -53,9 +55,12 @@ for case in sorted(os.listdir(cases)):
         with open(os.path.join(cases, case)) as handle:
             data = json.load(handle)
         run = engine.Engine(loaders(dict(data["opts"], test=data["test"])))
-        written = sorted(data["low"], key=lambda low: low["order"])
-        got = run.run(data["low"], [requisites.tag_of(low) for low in written])
+        ordered = sorted(data["low"], key=lambda low: low["order"])
+        returned = run.run(data["low"], [requisites.tag_of(low) for low in ordered])
         for tag in data["ret"]:
-            want = data["ret"][tag]
-            assert (got[tag]["result"], got[tag]["changes"]) == (want["result"], want["changes"]), (case, tag)
+            expected = data["ret"][tag]
+            assert (returned[tag]["result"], returned[tag]["changes"]) == (expected["result"], expected["changes"]), (
+                case,
+                tag,
+            )
 print("OK")

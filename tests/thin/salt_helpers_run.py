@@ -40,7 +40,7 @@ import salt.modules.cmdmod  # noqa: E402
 import salt.utils.yaml  # noqa: E402
 
 assert salt.modules.cmdmod._run_quiet("echo a") == "a"
-assert salt.modules.cmdmod.exec_code("sh", "echo b") == "b", "what another file has of the same module"
+assert salt.modules.cmdmod.exec_code("sh", "echo b") == "b", "a function of the module in another file"
 assert not hasattr(salt.modules.cmdmod, "no_such_function")
 try:
     import salt.nothing_of_the_kind
@@ -59,16 +59,18 @@ def plain(value):
 
 
 with open(cases, encoding="utf-8") as handle:
-    wanted = json.load(handle)
-for case in wanted:
+    recorded = json.load(handle)
+for case in recorded:
     module, _, function = case["fun"].rpartition(".")
     if salt.utils.yaml._yaml is None and ("yaml" in case["fun"] or "parse_input" in case["fun"]):
-        continue  # the controller is asked then
+        continue  # the controller would parse it
     module = importlib.import_module(("salt." if module.startswith("serializers") else "salt.utils.") + module)
     try:
-        got = {"want": plain(getattr(module, function)(*copy.deepcopy(case["args"]), **copy.deepcopy(case["kwargs"])))}
+        outcome = {
+            "want": plain(getattr(module, function)(*copy.deepcopy(case["args"]), **copy.deepcopy(case["kwargs"])))
+        }
     except Exception as exc:
-        got = {"raises": type(exc).__name__}
-    if got != {key: case[key] for key in ("want", "raises") if key in case}:
-        print(case, "but", got)
+        outcome = {"raises": type(exc).__name__}
+    if outcome != {key: case[key] for key in ("want", "raises") if key in case}:
+        print(case, "but", outcome)
 print("OK")

@@ -67,8 +67,8 @@ def chunk(fun: str, name: str = "it", **kwargs: Any) -> dict[str, Any]:
 @pytest.fixture
 def run(make_loaders: Callable[..., Any]) -> Callable[..., Any]:
     def run_chunks(*chunks: dict[str, Any], opts: Any = None, groups: Any = (), **kwargs: Any) -> list[Any]:
-        made = engine.Engine(make_loaders(ODD, opts=opts), **kwargs)
-        return list(made.run(list(chunks), groups=groups).values())
+        state_engine = engine.Engine(make_loaders(ODD, opts=opts), **kwargs)
+        return list(state_engine.run(list(chunks), groups=groups).values())
 
     return run_chunks
 
@@ -82,14 +82,14 @@ def run(make_loaders: Callable[..., Any]) -> Callable[..., Any]:
         ("odd.badchanges", "'Changes' should be a dictionary."),
     ],
 )
-def test_malformed_answers_fail(run: Callable[..., Any], fun: str, comment: str) -> None:
+def test_malformed_returns_are_failures(run: Callable[..., Any], fun: str, comment: str) -> None:
     [ret] = run(chunk(fun))
     assert (ret["result"], ret["changes"]) == (False, {})
     assert ret["comment"] == f"An exception occurred in this state: {comment}"
     assert (ret["__id__"], ret["__run_num__"]) == ("it", 0)
 
 
-def test_comments_in_lines_and_numbers_as_results_are_made_plain(run: Callable[..., Any]) -> None:
+def test_comments_and_results_are_converted(run: Callable[..., Any]) -> None:
     [ret] = run(chunk("odd.lines"))
     assert (ret["result"], ret["comment"]) == (True, "a\nb")
 
@@ -100,7 +100,7 @@ def test_an_exception_is_a_failure_with_its_traceback(run: Callable[..., Any]) -
     assert ret["comment"].rstrip().endswith("ValueError: broken")
 
 
-def test_wrong_arguments(run: Callable[..., Any]) -> None:
+def test_missing_and_unknown_arguments_are_failures(run: Callable[..., Any]) -> None:
     missing, unknown = run(chunk("odd.needs", "a"), chunk("odd.needs", "b", what="x", more=1))
     assert missing["comment"] == "Missing parameter what for state odd.needs\n"
     assert "'more' is an invalid keyword argument for 'odd.needs'" in unknown["comment"]
@@ -112,17 +112,17 @@ def test_arguments_of_the_engine_are_not_passed_to_the_state(run: Callable[..., 
     assert ret["comment"] == "own"
 
 
-def test_dunders_of_the_running_state(run: Callable[..., Any]) -> None:
+def test_dunders_are_those_of_the_running_state(run: Callable[..., Any]) -> None:
     first, second = run(chunk("odd.low", "a"), chunk("odd.low", "b", saltenv="dev"))
     assert (first["comment"], second["comment"]) == ("abase", "bdev")
 
 
-def test_umask_holds_for_one_state(run: Callable[..., Any]) -> None:
+def test_umask_applies_to_one_state(run: Callable[..., Any]) -> None:
     [inside, after] = run(chunk("odd.masks", "a", umask="0077"), chunk("odd.masks", "b"))
     assert inside["comment"] == "0o77" != after["comment"]
 
 
-def test_states_inside_of_a_state_get_returns_of_their_own(run: Callable[..., Any]) -> None:
+def test_states_inside_of_a_state_have_their_own_returns(run: Callable[..., Any]) -> None:
     outer, inner = run(chunk("odd.inner"))
     assert "sub_state_run" not in outer
     assert (inner["comment"], inner["changes"], inner["__run_num__"]) == ("in it", {"x": 1}, 2)
@@ -142,11 +142,11 @@ def test_mod_init_is_called_until_it_succeeds(make_loaders: Callable[..., Any]) 
     run = engine.Engine(make_loaders(ODD)).run(
         [chunk("hooked.first", "a"), chunk("hooked.enough", "b"), chunk("hooked.first", "c")]
     )
-    both = "init first;init enough"
-    assert [ret["comment"] for ret in run.values()] == ["init first", both, both]
+    comment = "init first;init enough"
+    assert [ret["comment"] for ret in run.values()] == ["init first", comment, comment]
 
 
-def test_a_hook_that_raises_fails_its_state_alone(make_loaders: Callable[..., Any]) -> None:
+def test_a_hook_that_raises_fails_only_its_state(make_loaders: Callable[..., Any]) -> None:
     broken = {"thin.states.broken": "def mod_init(low):\n    raise ValueError('boom')\n\ndef done(name):\n    pass\n"}
     run = engine.Engine(make_loaders({**ODD, **broken})).run([chunk("broken.done", "a"), chunk("odd.ok", "b")])
     first, second = run.values()
@@ -154,7 +154,7 @@ def test_a_hook_that_raises_fails_its_state_alone(make_loaders: Callable[..., An
     assert (second["result"], second["__run_num__"]) == (True, 1)
 
 
-def test_aggregate_gets_the_chunks_that_do_not_wait_for_each_other(run: Callable[..., Any]) -> None:
+def test_mod_aggregate_gets_the_chunks_that_do_not_require_each_other(run: Callable[..., Any]) -> None:
     chunks = [
         chunk("hooked.joined", "a"),
         chunk("hooked.joined", "b"),
@@ -164,10 +164,10 @@ def test_aggregate_gets_the_chunks_that_do_not_wait_for_each_other(run: Callable
     groups = [[tag_of(chunks[0]), tag_of(chunks[1]), tag_of(chunks[3])]]
     rets = {ret["__id__"]: ret["comment"] for ret in run(*chunks, groups=groups)}
     assert rets == {"a": "a,b,d", "b": "a,b,d", "d": "a,b,d", "c": None}
-    assert list(rets)[-1] == "c", "what waits for one of them waits for all"
+    assert list(rets)[-1] == "c", "a state that requires one of them runs after all of them"
 
 
-def test_a_watching_module_without_mod_watch_requires(run: Callable[..., Any]) -> None:
+def test_watch_without_mod_watch_is_require(run: Callable[..., Any]) -> None:
     _, ret = run(chunk("odd.boom", "a"), chunk("odd.ok", "b", watch=[{"odd": "a"}]))
     assert ret["comment"] == "One or more requisite failed: s.a"
 
@@ -189,7 +189,7 @@ def test_a_malformed_return_is_retried_by_its_result(
 
 
 @pytest.mark.parametrize("limit", [1, 8])
-def test_parallel_states(run: Callable[..., Any], limit: int) -> None:
+def test_parallel_states_are_reported_and_ordered(run: Callable[..., Any], limit: int) -> None:
     chunks = [chunk("odd.ok", name, parallel=True) for name in "abc"]
     chunks += [chunk("odd.boom", "d", parallel=True), chunk("odd.dies", "e", parallel=True)]
     chunks += [chunk("test.nop", "f", onchanges=[{"odd": "a"}]), chunk("test.nop", "g", require=[{"odd": "d"}])]
@@ -198,11 +198,11 @@ def test_parallel_states(run: Callable[..., Any], limit: int) -> None:
     assert [ret["result"] for ret in rets] == [True, True, True, False, False, True, False]
     assert [ret["__run_num__"] for ret in rets] == list(range(7))
     assert rets[4]["comment"] == "Parallel process failed to return"
-    assert sorted(reported) == list("abcdefg"), "each is told of once, when it is final"
+    assert sorted(reported) == list("abcdefg"), "each return is reported once, when it is final"
 
 
 @pytest.mark.parametrize(
-    "given, rules",
+    "retry, rules",
     [
         (True, (True, 2, 30, 0)),
         (False, (True, 0, 30, 0)),
@@ -211,6 +211,6 @@ def test_parallel_states(run: Callable[..., Any], limit: int) -> None:
         ({"attempts": "5", "splay": 3}, (True, 2, 30, 3)),
     ],
 )
-def test_retry_rules(given: Any, rules: tuple[Any, ...], lines: list[Any]) -> None:
-    got = call_state.retry_rules(given)
-    assert (got["until"], got["attempts"], got["interval"], got["splay"]) == rules
+def test_options_of_retry_have_defaults(retry: Any, rules: tuple[Any, ...], lines: list[Any]) -> None:
+    options = call_state.retry_rules(retry)
+    assert (options["until"], options["attempts"], options["interval"], options["splay"]) == rules

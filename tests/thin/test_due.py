@@ -1,4 +1,4 @@
-"""Reactions that an interrupted run has left: they run in the next run that has both states, once, and say why."""
+"""Reactions that an interrupted run did not run: the next run with both states runs them once, and reports why."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Target:
     def run(self, *chunks: dict[str, Any], test: bool = False, **opts: Any) -> dict[str, dict[str, Any]]:
         loaders = self.make_loaders(FILE, opts={"test": test, **opts})
         reactions = due.Reactions(due.Due(str(self.folder)))
-        found = engine.Engine(loaders, reactions=reactions).run(list(chunks))
-        return {tag.split("_|-")[1]: ret for tag, ret in found.items()}
+        returns = engine.Engine(loaders, reactions=reactions).run(list(chunks))
+        return {tag.split("_|-")[1]: ret for tag, ret in returns.items()}
 
     @property
     def notes(self) -> bool:
@@ -70,7 +70,7 @@ def config(target: Target) -> dict[str, Any]:
     return chunk("now", target.config, content="new")
 
 
-def cut(target: Target) -> dict[str, Any]:
+def interruption(target: Target) -> dict[str, Any]:
     return chunk("cut", "cut", until=str(target.go))
 
 
@@ -80,38 +80,38 @@ def service(target: Target, requisite: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("requisite", ["watch", "watch_any", "onchanges", "onchanges_any", "listen"])
-def test_a_reaction_that_a_cut_run_lost_runs_next_time_once(target: Target, requisite: str) -> None:
-    states = [config(target), cut(target), service(target, requisite)]
+def test_a_reaction_of_an_interrupted_run_runs_once_in_the_next_run(target: Target, requisite: str) -> None:
+    states = [config(target), interruption(target), service(target, requisite)]
     with pytest.raises(KeyboardInterrupt):
         target.run(*states)
     assert target.notes
     target.go.touch()
 
-    foreseen = target.run(*states, test=True)
-    found = target.run(*states)
-    again = target.run(*states)
+    dry_run = target.run(*states, test=True)
+    returns = target.run(*states)
+    third = target.run(*states)
 
     name = "listener_id web" if requisite == "listen" else "id web"
-    assert found[name]["changes"]
-    assert f"It was due: part: id {target.config} changed on " in found[name]["comment"]
-    assert "It was due" in foreseen[name]["comment"]
+    assert returns[name]["changes"]
+    assert f"It was due: part: id {target.config} changed on " in returns[name]["comment"]
+    assert "It was due" in dry_run[name]["comment"]
     assert not target.notes
-    assert not again.get(name, {}).get("changes")
-    assert "It was due" not in str(again)
+    assert not third.get(name, {}).get("changes")
+    assert "It was due" not in str(third)
 
 
-def test_a_run_that_ends_by_failhard_leaves_its_reactions(target: Target) -> None:
+def test_a_run_after_failhard_runs_the_reactions(target: Target) -> None:
     broken = chunk("now", "broken", content="", fails=True)
     first = target.run(config(target), broken, service(target, "watch"), failhard=True)
     assert "id web" not in first
-    found = target.run(config(target), service(target, "watch"))
-    assert found["id web"]["changes"] == {"web": "restarted"}
-    assert "It was due" in found["id web"]["comment"]
+    returns = target.run(config(target), service(target, "watch"))
+    assert returns["id web"]["changes"] == {"web": "restarted"}
+    assert "It was due" in returns["id web"]["comment"]
 
 
-def test_a_run_that_has_only_one_of_the_two_states_leaves_it_due(target: Target) -> None:
+def test_a_reaction_stays_due_until_a_run_has_both_states(target: Target) -> None:
     with pytest.raises(KeyboardInterrupt):
-        target.run(config(target), cut(target), service(target, "watch"))
+        target.run(config(target), interruption(target), service(target, "watch"))
     target.go.touch()
     assert target.run(config(target))
     assert target.run(chunk("running", "web"))["id web"]["changes"] == {}
@@ -122,14 +122,14 @@ def test_a_run_that_has_only_one_of_the_two_states_leaves_it_due(target: Target)
 
 def test_a_reaction_whose_requisites_fail_stays_due(target: Target) -> None:
     with pytest.raises(KeyboardInterrupt):
-        target.run(config(target), cut(target), service(target, "watch"))
+        target.run(config(target), interruption(target), service(target, "watch"))
     broken = chunk("now", "broken", content="", fails=True)
     blocked = dict(service(target, "watch"), require=[{"part": "broken"}])
     assert target.run(config(target), broken, blocked)["id web"]["result"] is False
     assert target.run(config(target), service(target, "watch"))["id web"]["changes"]
 
 
-def test_what_failed_by_its_requisites_in_a_whole_run_is_not_due(target: Target) -> None:
+def test_a_reaction_with_failed_requisites_in_a_complete_run_is_not_due(target: Target) -> None:
     """As in Salt: the run was not interrupted, and reported that the reaction did not run."""
     broken = chunk("now", "broken", content="", fails=True)
     target.run(config(target), broken, dict(service(target, "watch"), require=[{"part": "broken"}]))
@@ -137,7 +137,7 @@ def test_what_failed_by_its_requisites_in_a_whole_run_is_not_due(target: Target)
     assert target.run(config(target), service(target, "watch"))["id web"]["changes"] == {}
 
 
-def test_a_run_without_trouble_leaves_no_file_and_an_unchanged_one_writes_none(target: Target) -> None:
+def test_a_complete_run_leaves_no_file(target: Target) -> None:
     states = [config(target), service(target, "watch"), service(target, "listen")]
     target.run(*states)
     assert not target.notes
@@ -146,32 +146,32 @@ def test_a_run_without_trouble_leaves_no_file_and_an_unchanged_one_writes_none(t
     assert sorted(path.name for path in target.folder.iterdir()) == before
 
 
-def test_a_reaction_that_reacts_by_itself_is_settled(target: Target) -> None:
-    """The reaction is triggered by the change of the second run."""
+def test_a_reaction_that_is_triggered_again_is_no_longer_due(target: Target) -> None:
+    """The change of the second run triggers it."""
     with pytest.raises(KeyboardInterrupt):
-        target.run(config(target), cut(target), service(target, "watch"))
+        target.run(config(target), interruption(target), service(target, "watch"))
     target.go.touch()
-    found = target.run(dict(config(target), content="newer"), service(target, "watch"))
-    assert found["id web"]["changes"] == {"web": "restarted"}
-    assert "It was due" not in found["id web"]["comment"]
+    returns = target.run(dict(config(target), content="newer"), service(target, "watch"))
+    assert returns["id web"]["changes"] == {"web": "restarted"}
+    assert "It was due" not in returns["id web"]["comment"]
     assert not target.notes
 
 
-def test_notes_name_no_state(target: Target) -> None:
+def test_notes_contain_no_names_of_states(target: Target) -> None:
     with pytest.raises(KeyboardInterrupt):
-        target.run(config(target), cut(target), service(target, "watch"))
+        target.run(config(target), interruption(target), service(target, "watch"))
     text = (target.folder / due.NAME).read_text()
     assert "conf" not in text and "web" not in text
     assert (target.folder / due.NAME).stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("damage", ["", "\n", "garbage", "a\n+ b\n+ c d e\n- x\n", "\udcff\n+ a b 1"])
-def test_a_damaged_file_is_as_good_as_none(target: Target, damage: str) -> None:
+def test_a_damaged_file_is_ignored(target: Target, damage: str) -> None:
     (target.folder / due.NAME).write_text(damage, errors="surrogateescape")
     assert target.run(config(target), service(target, "watch"))["id web"]["changes"] == {"web": "restarted"}
     assert target.run(config(target), service(target, "watch"))["id web"]["changes"] == {}
 
 
-def test_a_run_continues_where_nothing_can_be_written(target: Target) -> None:
+def test_a_run_continues_if_notes_cannot_be_written(target: Target) -> None:
     (target.folder / due.NAME).mkdir()
     assert target.run(config(target), service(target, "watch"))["id web"]["changes"] == {"web": "restarted"}

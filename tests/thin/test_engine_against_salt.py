@@ -33,20 +33,20 @@ REFUSED = ("State '", "Specified state", "Missing ", "ID '", "Invalid umask")
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_returns(path: Path, make_loaders: Callable[..., Any]) -> None:
+def test_returns_equal_salts(path: Path, make_loaders: Callable[..., Any]) -> None:
     case = json.loads(path.read_text())
     reported: dict[str, Any] = {}
     loaders = make_loaders(opts={**case["opts"], "test": case["test"]})
     run = engine.Engine(loaders, on_done=lambda tag, ret: reported.update({tag: copy.deepcopy(ret)}))
     declared = dict.fromkeys(tag_of(low) for low in sorted(case["low"], key=lambda low: low["order"]))
-    got = run.run(case["low"], list(declared))
+    returned = run.run(case["low"], list(declared))
 
-    assert set(got) == set(case["ret"])
-    for tag, want in case["ret"].items():
-        shown = {key: got[tag].get(key) for key in want} | {"comment": comparable(got[tag]["comment"])}
-        assert shown == want, tag
-        always = {"__run_num__"}
-        if not want["comment"].startswith(REFUSED):  # Salt omits the other keys if it cannot call a state
-            always |= {"__id__", "__sls__", "start_time", "duration"}
-        assert always <= set(got[tag]), tag
-    assert reported == got, "what was streamed is what was returned"
+    assert set(returned) == set(case["ret"])
+    for tag, expected in case["ret"].items():
+        compared = {key: returned[tag].get(key) for key in expected} | {"comment": comparable(returned[tag]["comment"])}
+        assert compared == expected, tag
+        required = {"__run_num__"}
+        if not expected["comment"].startswith(REFUSED):  # Salt omits the other keys if it cannot call a state
+            required |= {"__id__", "__sls__", "start_time", "duration"}
+        assert required <= set(returned[tag]), tag
+    assert reported == returned, "streamed returns equal the result"

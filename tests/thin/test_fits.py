@@ -5,7 +5,7 @@ import pytest
 from thin import runtime
 
 
-def test_the_literals_are_found_in_the_text():
+def test_fits_is_parsed_from_the_text():
     sources = [
         ("one", '__fits__ = {"os": ("A", "B")}\n'),
         ("two", 'x = 1\n__fits__ = {\n    "os": ("A",),\n    "kernel": ("B",),\n}\n'),
@@ -36,14 +36,14 @@ def test_the_literals_are_found_in_the_text():
 )
 def test_providers_of_other_systems_are_not_read(make_loaders, monkeypatch, grains, loaded):
     read = []
-    real = runtime.backend().code
-    monkeypatch.setattr(runtime.backend(), "code", lambda name: read.append(name) or real(name))
+    original = runtime.backend().code
+    monkeypatch.setattr(runtime.backend(), "code", lambda name: read.append(name) or original(name))
     assert "pkg.no_such_function" not in make_loaders(grains={"kernel": "x", **grains}).modules
     stems = {name.rpartition(".")[2] for name in read if name.startswith("thin.modules.")}
     assert stems == loaded
 
 
-def test_a_provider_brings_the_parts_of_its_file(make_loaders):
+def test_a_provider_has_the_functions_of_all_its_files(make_loaders):
     """Salt has the functions of all of them in one file."""
     modules = make_loaders(grains={"kernel": "x", "os": "x", "os_family": "x"}).modules
     assert "pkg.install" not in modules

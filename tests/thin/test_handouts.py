@@ -25,7 +25,7 @@ def state(tmp_path: Path) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    "text, once, done",
+    "text, once, is_done",
     [
         (b"3", "3", True),
         (b"3               ", "3", True),
@@ -37,10 +37,10 @@ def state(tmp_path: Path) -> Iterator[dict[str, Any]]:
         (b"\xff\x00", "3", False),
     ],
 )
-def test_a_note_is_for_its_handout_unless_the_return_was_good(state, text, once, done):
+def test_a_note_applies_to_its_handout_or_to_all_after_success(state, text, once, is_done):
     assert not handouts.is_done(state)
     handouts.note(state, text)
-    assert handouts.is_done({**state, "once": once}) == done
+    assert handouts.is_done({**state, "once": once}) == is_done
 
 
 def test_a_later_note_replaces_the_earlier_one(state):
@@ -49,19 +49,19 @@ def test_a_later_note_replaces_the_earlier_one(state):
     assert not handouts.is_done(state) and handouts.is_done({**state, "once": "4"})
 
 
-def test_notes_of_other_jobs_and_controllers_do_not_count(state):
+def test_notes_of_other_jobs_and_controllers_are_ignored(state):
     handouts.note(state, b"3 good")
     assert not handouts.is_done({**state, "job": JID[:-1] + "1"})
     assert not handouts.is_done({**state, "key": b"x" * 32})
 
 
-def test_a_new_note_removes_those_of_the_day_before(state, tmp_path):
+def test_a_new_note_removes_expired_ones(state, tmp_path):
     handouts.note(state, b"3")
     (old,) = (tmp_path / handouts.DONE).iterdir()
     os.utime(old, (0, time.time() - handouts.LIFE - 60))
     handouts.note({**state, "job": JID[:-1] + "1"}, b"1")
-    (left,) = (tmp_path / handouts.DONE).iterdir()
-    assert left != old and not handouts.is_done(state)
+    (remaining,) = (tmp_path / handouts.DONE).iterdir()
+    assert remaining != old and not handouts.is_done(state)
 
 
 def test_a_link_is_not_followed(state, tmp_path):
@@ -76,7 +76,7 @@ def test_a_link_is_not_followed(state, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "sent, heard",
+    "data, expected",
     [
         (STOP, (True, None)),
         (done_note("3", True) + STOP, (True, b"3 good          ")),
@@ -85,9 +85,9 @@ def test_a_link_is_not_followed(state, tmp_path):
         (b"", (False, None)),
     ],
 )
-def test_the_end_is_confirmed_with_and_without_a_note(sent, heard):
+def test_the_end_is_confirmed_with_and_without_a_note(data, expected):
     read, write = os.pipe()
-    os.write(write, sent)
+    os.write(write, data)
     os.close(write)
-    assert handouts.heard(read) == heard
+    assert handouts.heard(read) == expected
     os.close(read)

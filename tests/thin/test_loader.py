@@ -47,7 +47,7 @@ def modules(make_loaders: Callable[..., loader.Loaders]) -> loader.Loader:
         ("dunders.opt", (), "minion"),
     ],
 )
-def test_found(modules: loader.Loader, name: str, args: tuple[Any, ...], value: Any) -> None:
+def test_a_function_is_found_by_its_name(modules: loader.Loader, name: str, args: tuple[Any, ...], value: Any) -> None:
     assert name in modules
     assert modules[name](*args) == value
 
@@ -64,7 +64,7 @@ def test_found(modules: loader.Loader, name: str, args: tuple[Any, ...], value: 
         ("broken.f", "'broken' __virtual__ returned False: ModuleNotFoundError: No module named 'no_such_module'"),
     ],
 )
-def test_missing(modules: loader.Loader, name: str, text: str) -> None:
+def test_the_error_of_a_missing_function_is_salts(modules: loader.Loader, name: str, text: str) -> None:
     assert name not in modules
     assert modules.get(name) is None
     with pytest.raises(KeyError) as caught:
@@ -77,12 +77,12 @@ def test_context_is_shared_between_modules(modules: loader.Loader) -> None:
     assert modules["dunders.kept"]() == "kept"
 
 
-def test_nearest_names(make_loaders: Callable[..., loader.Loaders]) -> None:
+def test_the_nearest_names_are_returned(make_loaders: Callable[..., loader.Loaders]) -> None:
     assert make_loaders().modules.nearest("test.pnig")[0] == "test.ping"
     assert make_loaders().modules.nearest("tset.ping") == ["test.ping"]
 
 
-def test_only_candidates_are_executed(make_loaders: Callable[..., loader.Loaders]) -> None:
+def test_only_files_that_may_have_the_function_are_executed(make_loaders: Callable[..., loader.Loaders]) -> None:
     loaders = make_loaders(SHAPES)
     loaders.modules["pack.f"]
     assert "started" not in loaders.opts
@@ -91,9 +91,9 @@ def test_only_candidates_are_executed(make_loaders: Callable[..., loader.Loaders
     assert loaders.opts["started"] == 1
 
 
-def test_two_targets_do_not_see_each_other(make_loaders: Callable[..., loader.Loaders]) -> None:
+def test_loaders_of_two_targets_are_separate(make_loaders: Callable[..., loader.Loaders]) -> None:
     first, second = make_loaders(SHAPES, grains={"os": "A"}), make_loaders(SHAPES, grains={"os": "B"})
-    assert [one.modules["dunders.grain"]("os") for one in (first, second, first)] == ["A", "B", "A"]
+    assert [loaders.modules["dunders.grain"]("os") for loaders in (first, second, first)] == ["A", "B", "A"]
 
 
 def test_a_users_file_hides_the_built_in_one(make_loaders: Callable[..., loader.Loaders]) -> None:
@@ -102,7 +102,7 @@ def test_a_users_file_hides_the_built_in_one(make_loaders: Callable[..., loader.
     assert "test.echo" not in loaders.modules
 
 
-def test_refused_modules_get_another_chance(make_loaders: Callable[..., loader.Loaders]) -> None:
+def test_refused_modules_are_loaded_after_reconsider(make_loaders: Callable[..., loader.Loaders]) -> None:
     source = "def __virtual__(): return bool(__grains__.get('tool'))\ndef f(): return 1\n"
     loaders = make_loaders({"thin.modules.late": source}, grains={})
     assert "late.f" not in loaders.modules
@@ -112,14 +112,14 @@ def test_refused_modules_get_another_chance(make_loaders: Callable[..., loader.L
     assert loaders.modules["late.f"]() == 1
 
 
-def test_listing_has_every_module(make_loaders: Callable[..., loader.Loaders]) -> None:
+def test_keys_has_the_functions_of_every_module(make_loaders: Callable[..., loader.Loaders]) -> None:
     names = make_loaders().modules.keys()
     assert {"cmd.run", "test.ping", "grains.get", "pillar.get", "config.get", "sys.doc", "log.debug"} <= set(names)
     assert names == sorted(names)
 
 
-class Asked:
-    """Counts the uses of its dict."""
+class CountedFetch:
+    """Returns a dict, and counts its calls."""
 
     def __init__(self) -> None:
         self.times = 0
@@ -148,15 +148,15 @@ class Asked:
     ],
 )
 def test_lazy_dict_is_fetched_once_at_first_use(use: Callable[[Any], Any], value: Any) -> None:
-    asked = Asked()
-    lazy = loader.LazyDict(asked)
-    assert asked.times == 0
+    fetch = CountedFetch()
+    lazy = loader.LazyDict(fetch)
+    assert fetch.times == 0
     assert use(lazy) == value
     assert use(lazy) == value
-    assert asked.times == 1
+    assert fetch.times == 1
 
 
-def test_lazy_dict_that_cannot_be_fetched_is_asked_again() -> None:
+def test_lazy_dict_is_fetched_again_after_an_error() -> None:
     answers: list[Any] = [OSError("gone"), {"a": 1}]
 
     def fetch() -> dict[str, Any]:

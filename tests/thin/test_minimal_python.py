@@ -1,6 +1,6 @@
 """The runtime works with the standard library of Debian's python3-minimal.
 
-``LACKING`` has the modules that the python3-minimal of bullseye, bookworm or trixie cannot import.
+``MISSING`` has the modules that the python3-minimal of bullseye, bookworm or trixie cannot import.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-LACKING = """
+MISSING = """
     _asyncio _bz2 _codecs_cn _codecs_hk _codecs_iso2022 _codecs_jp _codecs_kr _codecs_tw _compression
     _contextvars _crypt _ctypes _curses _curses_panel _dbm _decimal _elementtree _gdbm _json _lsprof _lzma
     _markupbase _multibytecodec _multiprocessing _posixshmem _pydecimal _pyio _queue _sha256 _sha512 _sqlite3
@@ -41,10 +41,10 @@ LACKING = """
 
 #: (file, module): why the file may try the import, and what it does if the module is missing
 ALLOWED = {
-    ("thin/warmstart.py", "_sha256"): "quickest where it is; hashlib otherwise",
+    ("thin/warmstart.py", "_sha256"): "faster than hashlib, which is used otherwise",
     ("thin/boot.py", "resource"): "an error that names the limit without its number otherwise",
-    ("thin/utf8.py", "ctypes"): "of Python 3.6 alone; otherwise names beyond ASCII are refused one by one",
-    ("thin/grains/process.py", "_sha256"): "quickest where it is; hashlib otherwise",
+    ("thin/utf8.py", "ctypes"): "only for Python 3.6; otherwise names beyond ASCII are refused one by one",
+    ("thin/grains/process.py", "_sha256"): "faster than hashlib, which is used otherwise",
     ("thin/utils/files/serial.py", "json"): "the controller reads and writes JSON otherwise",
     ("thin/utils/files/large.py", "mmap"): "large files are read whole otherwise",
     (
@@ -58,8 +58,8 @@ ALLOWED = {
     ("thin/utils/files/data.py", "plistlib"): "the controller reads and writes property lists otherwise",
     ("thin/utils/files/data.py", "pprint"): "the controller writes Python data otherwise",
     ("thin/utils/files/web.py", "urllib.request"): "curl or wget otherwise",
-    ("thin/modules/mac_service.py", "plistlib"): "macOS only, whose Python is whole",
-    ("thin/modules/macdefaults.py", "plistlib"): "macOS only, whose Python is whole",
+    ("thin/modules/mac_service.py", "plistlib"): "macOS only, whose Python is complete",
+    ("thin/modules/macdefaults.py", "plistlib"): "macOS only, whose Python is complete",
     ("thin/modules/xml.py", "xml"): "an error that names the package otherwise",
     ("thin/utils/pki/libcrypto.py", "ctypes"): "an error that says what is needed otherwise",
     ("thin/modules/http.py", "urllib.request"): "an error that names the package otherwise",
@@ -78,16 +78,16 @@ def imported(node: ast.AST) -> list[str]:
     return []
 
 
-def lacking(name: str) -> str | None:
-    """The entry of LACKING for a module's name."""
+def missing_module(name: str) -> str | None:
+    """The entry of MISSING for a module's name."""
     parts = name.split(".")
     heads = (".".join(parts[:length]) for length in range(1, len(parts) + 1))
-    return next((head for head in heads if head in LACKING), None)
+    return next((head for head in heads if head in MISSING), None)
 
 
 def uses(tree: ast.AST, caught: bool = False) -> Iterator[tuple[str, bool]]:
-    """(module of LACKING, whether the code handles its absence) of each import."""
-    for name in filter(None, map(lacking, imported(tree))):
+    """(module of MISSING, whether the code handles its absence) of each import."""
+    for name in filter(None, map(missing_module, imported(tree))):
         yield name, caught
     body = []
     if isinstance(tree, ast.Try):
@@ -101,41 +101,41 @@ def uses(tree: ast.AST, caught: bool = False) -> Iterator[tuple[str, bool]]:
 OURS = [path for path in sorted((ROOT / "thin").rglob("*.py")) if ROOT / "thin" / "compat" / "salt" not in path.parents]
 
 
-def test_imports() -> None:
-    wrong = []
+def test_imports_of_missing_modules_are_allowed_and_caught() -> None:
+    errors = []
     for path in OURS:
-        place = str(path.relative_to(ROOT))
+        file = str(path.relative_to(ROOT))
         for name, caught in uses(ast.parse(path.read_text())):
-            if (place, name) not in ALLOWED:
-                wrong.append(f"{place} imports {name}, which python3-minimal lacks")
+            if (file, name) not in ALLOWED:
+                errors.append(f"{file} imports {name}, which python3-minimal lacks")
             elif not caught:
-                wrong.append(f"{place} imports {name} without `except ImportError`")
-    assert len(OURS) > 400 and not wrong, "\n".join(wrong)
+                errors.append(f"{file} imports {name} without `except ImportError`")
+    assert len(OURS) > 400 and not errors, "\n".join(errors)
 
 
-def test_allowed_imports_are_still_there() -> None:
-    found = {(place, name) for place, _ in ALLOWED for name, _ in uses(ast.parse((ROOT / place).read_text()))}
-    assert set(ALLOWED) <= found
+def test_allowed_imports_exist() -> None:
+    used = {(file, name) for file, _ in ALLOWED for name, _ in uses(ast.parse((ROOT / file).read_text()))}
+    assert set(ALLOWED) <= used
 
 
 @pytest.fixture(scope="module")
-def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def unpacked_runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The runtime in unpacked form, as on a target."""
     folder = tmp_path_factory.mktemp("packed")
     built = pack.build()
     for data in (*(archive.data for archive in built.firsts.values()), *built.packs.values()):
         with tarfile.open(fileobj=io.BytesIO(zlib.decompress(data))) as archive:
             archive.extractall(folder, filter="data")
-    # there the first stage is the file
+    # on a target the first stage is this file
     (folder / "thin" / "warmstart.py").write_bytes((ROOT / "thin" / "warmstart.py").read_bytes())
     return folder
 
 
-def run(packed: Path, folder: Path, *argv: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-I", "-S", str(HERE / "minimal_python_run.py"), str(packed), *argv]
+def run(unpacked_runtime: Path, folder: Path, *argv: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-I", "-S", str(HERE / "minimal_python_run.py"), str(unpacked_runtime), *argv]
     return subprocess.run(
         command,
-        input=" ".join(sorted(LACKING)),
+        input=" ".join(sorted(MISSING)),
         capture_output=True,
         text=True,
         timeout=300,
@@ -145,14 +145,14 @@ def run(packed: Path, folder: Path, *argv: str, **environ: str) -> subprocess.Co
     )
 
 
-def test_every_module_loads_and_works(packed: Path, tmp_path: Path) -> None:
-    done = run(packed, tmp_path, "all", str(tmp_path / "bed"))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert json.loads(done.stdout.splitlines()[-1]) == "OK"
+def test_every_module_loads_and_works(unpacked_runtime: Path, tmp_path: Path) -> None:
+    process = run(unpacked_runtime, tmp_path, "all", str(tmp_path / "bed"))
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert json.loads(process.stdout.splitlines()[-1]) == "OK"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the recorded cases change owners")
 @pytest.mark.parametrize("cases", sorted((HERE / "cases" / "file").glob("*.json")), ids=lambda path: path.stem)
-def test_file_states_as_salt(packed: Path, cases: Path, tmp_path: Path) -> None:
-    done = run(packed, tmp_path, "play", str(cases), str(tmp_path / "bed"))
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_file_states_equal_salts(unpacked_runtime: Path, cases: Path, tmp_path: Path) -> None:
+    process = run(unpacked_runtime, tmp_path, "play", str(cases), str(tmp_path / "bed"))
+    assert process.returncode == 0, process.stdout + process.stderr

@@ -16,8 +16,8 @@ ROOT = HERE.parents[1]
 
 
 @pytest.mark.parametrize("version, python", pythons().items(), ids=list(pythons()))
-def test_all_of_thin(version: str, python: str) -> None:
+def test_all_modules_load_and_the_engine_works(version: str, python: str) -> None:
     script = [str(HERE / "old_python_run.py"), str(ROOT), str(HERE / "cases" / "engine")]
     command = [python, "-I", "-S", "-W", "error", *script]
-    got = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert (got.stdout.strip().split("\n")[-1], got.returncode) == ("OK", 0), got.stderr
+    process = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (process.stdout.strip().split("\n")[-1], process.returncode) == ("OK", 0), process.stderr

@@ -22,33 +22,33 @@ values = st.recursive(
 )
 
 
-def by_msgpack(value):
+def msgpack_bytes(value):
     return msgpack.packb(value, use_bin_type=True, unicode_errors="surrogateescape")
 
 
 @given(values)
-def test_the_bytes_are_those_of_msgpack(value):
-    data = by_msgpack(value)
+def test_the_bytes_equal_those_of_msgpack(value):
+    data = msgpack_bytes(value)
     assert packing.packed(value) == data
     assert packing.unpacked(data) == value
 
 
 @pytest.mark.parametrize("number", INTEGERS)
 def test_integers_at_the_limits_of_their_sizes(number):
-    assert packing.packed(number) == by_msgpack(number)
+    assert packing.packed(number) == msgpack_bytes(number)
     assert packing.unpacked(packing.packed(number)) == number
 
 
 @pytest.mark.parametrize("length", LONG)
 def test_lengths_at_the_limits_of_their_sizes(length):
     for value in ("a" * length, b"a" * length, [1] * length, dict.fromkeys(range(length), "")):
-        assert packing.packed(value) == by_msgpack(value)
+        assert packing.packed(value) == msgpack_bytes(value)
         assert packing.unpacked(packing.packed(value)) == value
 
 
-def test_text_that_is_not_utf8_travels_as_surrogates():
+def test_text_that_is_not_utf8_is_packed_with_surrogates():
     assert packing.unpacked(packing.packed("a\udcff")) == "a\udcff"
-    assert packing.packed("a\udcff") == by_msgpack("a\udcff")
+    assert packing.packed("a\udcff") == msgpack_bytes("a\udcff")
 
 
 class OfText(str):
@@ -70,12 +70,12 @@ class OfText(str):
     ],
     ids=["set", "large", "small", "text's own class", "date", "object", "lone surrogate", "nested", "bytearray"],
 )
-def test_other_values_are_left_to_msgpack(value):
+def test_other_values_are_delegated_to_msgpack(value):
     with pytest.raises(packing.Unusual):
         packing.packed(value)
 
 
-def test_deep_nesting_is_left_to_msgpack():
+def test_deep_nesting_is_delegated_to_msgpack():
     deep = flat = []
     for _ in range(300):
         flat.append([])
@@ -87,27 +87,27 @@ def test_deep_nesting_is_left_to_msgpack():
 
 
 @given(values, st.integers(0, 1000))
-def test_bytes_that_are_cut_off_are_no_value(value, at):
+def test_truncated_bytes_are_refused(value, length):
     data = packing.packed(value)
     with pytest.raises(packing.Unusual):
-        packing.unpacked(data[: at % len(data)])
+        packing.unpacked(data[: length % len(data)])
 
 
 @given(st.binary(max_size=60))
-def test_any_bytes_are_decoded_as_by_msgpack(data):
-    """Or are delegated to it."""
+def test_any_bytes_are_unpacked_as_by_msgpack(data):
+    """Other bytes are delegated to it."""
     try:
-        found = packing.unpacked(data)
+        unpacked = packing.unpacked(data)
     except packing.Unusual:
         return
     size = len(data)
     limits = dict.fromkeys(("max_str_len", "max_bin_len", "max_array_len", "max_map_len"), size)
-    read = fallback.unpackb(data, raw=False, strict_map_key=False, unicode_errors="surrogateescape", **limits)
-    assert repr(found) == repr(read)
+    expected = fallback.unpackb(data, raw=False, strict_map_key=False, unicode_errors="surrogateescape", **limits)
+    assert repr(unpacked) == repr(expected)
 
 
 @pytest.mark.parametrize("message", [{"k": "log", "text": "a"}, {"k": "ret", "ret": {"a": {1, 2}, "b": 2**70}}])
-def test_messages_of_a_target(message, monkeypatch):
+def test_both_implementations_pack_and_read_messages(message, monkeypatch):
     """Each of the two reads what the other packs."""
     by_library = wire.pack(message)
     monkeypatch.setattr(wire, "_PACKS_ITSELF", True)

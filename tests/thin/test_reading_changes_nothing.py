@@ -16,35 +16,35 @@ CASES = Path(__file__).parents[1] / "cases" / "reads.yaml"
 PATIENCE = 540
 
 
-def claims() -> tuple[list[tuple[str, list[str]]], dict[str, list[str]]]:
+def reading_functions() -> tuple[list[tuple[str, list[str]]], dict[str, list[str]]]:
     """The functions of each file, and arguments with which some of them change something."""
-    found, unless = [], {}
+    functions, unless = [], {}
     for full in runtime.names("thin.modules"):
-        words = literals(runtime.source(full), ours=True)
-        names = [*words.get("__reads__", ()), *words.get("__reads_unless__", ())]
+        declarations = literals(runtime.source(full), ours=True)
+        names = [*declarations.get("__reads__", ()), *declarations.get("__reads_unless__", ())]
         if names:
-            found.append((full, sorted(names)))
-        for name, conditions in words.get("__reads_unless__", {}).items():
+            functions.append((full, sorted(names)))
+        for name, conditions in declarations.get("__reads_unless__", {}).items():
             unless[f"{full.rpartition('.')[2]}.{name}"] = list(conditions)
-    return found, unless
+    return functions, unless
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(PATIENCE + 60)
 @pytest.mark.skipif(bool(reads.missing()), reason=reads.missing())
-def test_reading_changes_nothing():
-    asked = load_yaml(CASES.read_text("utf-8"), str(CASES))
-    claimed, unless = claims()
-    functions = {f"{full.rpartition('.')[2]}.{name}" for full, names in claimed for name in names}
-    told = reads.call({**asked, "modules": claimed, "unless": unless}, PATIENCE)
-    left = {}
-    for full, name, came, paths in told:
-        cut = "too long" in came  # its temporary files are kept
-        wrong = [path for path in paths if not (cut and path.startswith("/tmp/"))]
-        left.update({f"{full}.{name}": wrong} if wrong else {})
-    assert left == {}, "these change the disk: say __changes__, or mend them"
-    ended = {full for full, name, _, _ in told if name is None}
-    assert ended == {full for full, _ in claimed}, "a module was not done in time"
-    came = [one for _, _, calls, _ in told for one in calls]
-    assert len(came) > len(functions) and came.count("returned") > 500
-    assert not set(asked["samples"]) - functions, "samples for what does not claim to read"
+def test_functions_declared_as_reading_change_nothing():
+    cases = load_yaml(CASES.read_text("utf-8"), str(CASES))
+    declared, unless = reading_functions()
+    functions = {f"{full.rpartition('.')[2]}.{name}" for full, names in declared for name in names}
+    reports = reads.call({**cases, "modules": declared, "unless": unless}, PATIENCE)
+    changed = {}
+    for full, name, outcomes, paths in reports:
+        timed_out = "too long" in outcomes  # its temporary files remain
+        changed_paths = [path for path in paths if not (timed_out and path.startswith("/tmp/"))]
+        changed.update({f"{full}.{name}": changed_paths} if changed_paths else {})
+    assert changed == {}, "these change the disk: declare __changes__, or correct them"
+    completed = {full for full, name, _, _ in reports if name is None}
+    assert completed == {full for full, _ in declared}, "a module exceeded the time limit"
+    all_outcomes = [outcome for _, _, outcomes, _ in reports for outcome in outcomes]
+    assert len(all_outcomes) > len(functions) and all_outcomes.count("returned") > 500
+    assert not set(cases["samples"]) - functions, "samples for functions that are not declared as reading"

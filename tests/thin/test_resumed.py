@@ -12,22 +12,22 @@ def chunk(id, **requisites):
     return {"state": "test", "__id__": id, "name": id, "fun": "nop", "__sls__": "s", **requisites}
 
 
-def after(*ids):
+def references(*ids):
     return [{"test": id} for id in ids]
 
 
 TREE = [
     chunk("a"),
-    chunk("b", require=after("a")),
-    chunk("undo", onfail=after("b")),
-    chunk("tell", require=after("undo")),
-    chunk("either", require_any=after("a", "b")),
-    chunk("after", require=after("b")),
+    chunk("b", require=references("a")),
+    chunk("undo", onfail=references("b")),
+    chunk("tell", require=references("undo")),
+    chunk("either", require_any=references("a", "b")),
+    chunk("after", require=references("b")),
 ]
 
 
 @pytest.mark.parametrize(
-    "done, stand",
+    "succeeded, standing_ids",
     [
         ([], []),
         (["a"], ["a"]),
@@ -36,8 +36,8 @@ TREE = [
         (["a", "gone"], ["a"]),
     ],
 )
-def test_what_stands(done, stand):
+def test_states_that_a_resumed_run_takes_over(succeeded, standing_ids):
     graph = Graph({tag_of(low): low for low in TREE})
-    returns = {tag_of(chunk(id)): {"result": True, "changes": {"id": id}} for id in done}
-    found = standing(graph, TREE, returns)
-    assert found == {tag_of(chunk(id)): {"result": True, "changes": {"id": id}} for id in stand}
+    returns = {tag_of(chunk(id)): {"result": True, "changes": {"id": id}} for id in succeeded}
+    standing_returns = standing(graph, TREE, returns)
+    assert standing_returns == {tag_of(chunk(id)): {"result": True, "changes": {"id": id}} for id in standing_ids}

@@ -1,4 +1,4 @@
-"""While the worker waits for the controller it serves the children of parallel states, which ask the controller,
+"""While the worker waits for the controller it serves the children of parallel states, which send requests,
 too.
 """
 
@@ -19,7 +19,7 @@ DIGEST = hashlib.sha256(DATA).hexdigest()
 
 
 class Child:
-    """Asks once, when its descriptor is readable, while the worker waits for something else."""
+    """Sends a request once, when its descriptor is readable, while the worker waits for something else."""
 
     def __init__(self, ask):
         self.reader, self.writer = os.pipe()
@@ -38,7 +38,7 @@ class Child:
 @pytest.fixture
 def link(tmp_path, monkeypatch):
     ours, theirs = socket.socketpair()
-    asked = []
+    received = []
 
     def serve():
         frames = wire.Frames()
@@ -46,7 +46,7 @@ def link(tmp_path, monkeypatch):
             frames.feed(data)
             for _, payload in frames:
                 message = wire.unpack(payload)
-                asked.append(message)
+                received.append(message)
                 select.select([], [], [], 0.1)  # the child's question comes first
                 if message["k"] == "need":
                     name = bytes.fromhex(message["digests"][0])
@@ -58,24 +58,24 @@ def link(tmp_path, monkeypatch):
     serving = threading.Thread(target=serve)
     serving.start()
     store = blobs.Blobs(str(tmp_path))
-    made = controller.Controller(channel.Channel(theirs, store), store)
-    made.asked = asked
+    link = controller.Controller(channel.Channel(theirs, store), store)
+    link.received = received
     monkeypatch.setattr(waiting, "current", None)
-    yield made
+    yield link
     theirs.close()
     serving.join()
     ours.close()
 
 
-def test_both_want_a_pack_of_the_runtime(link):
+def test_worker_and_child_request_the_same_pack(link):
     waiting.current = child = Child(lambda: link.packs([DIGEST]))
     assert link.packs([DIGEST]) == [DATA]
     assert child.answers == ["asking", [DATA]]
     assert link.packs([DIGEST]) == [DATA]
-    assert [message["k"] for message in link.asked] == ["need"]
+    assert [message["k"] for message in link.received] == ["need"]
 
 
-def test_the_answer_came_while_the_child_was_served(link):
+def test_an_answer_that_arrives_while_the_child_is_served_is_not_lost(link):
     waiting.current = child = Child(lambda: link.ask("second"))
     assert link.ask("first") == "first"
     assert child.answers == ["asking", "second"]

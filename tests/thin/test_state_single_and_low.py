@@ -16,21 +16,21 @@ def bed(tmp_path):
 
 
 @pytest.mark.parametrize("outer", [False, True])
-def test_a_state_is_run_or_foreseen(bed, outer):
+def test_state_single_runs_a_state(bed, outer):
     bed.opts["test"] = outer
     path = bed.path("f")
     tag = f"file_|-{path}_|-{path}_|-managed"
-    foreseen = bed.call("state.single", "file.managed", path, test=True, contents="x")
-    assert (foreseen[tag]["result"], foreseen[tag]["changes"]) == (None, {"newfile": path})
+    dry_run = bed.call("state.single", "file.managed", path, test=True, contents="x")
+    assert (dry_run[tag]["result"], dry_run[tag]["changes"]) == (None, {"newfile": path})
     assert bed.opts["test"] is outer
-    done = bed.call("state.single", "file.managed", path, contents="x", queue=True)
-    assert done[tag]["result"] is (None if outer else True)
-    done = bed.call("state.single", "file.managed", path, test=False, contents="x")
-    assert done[tag]["result"] is True
+    returns = bed.call("state.single", "file.managed", path, contents="x", queue=True)
+    assert returns[tag]["result"] is (None if outer else True)
+    returns = bed.call("state.single", "file.managed", path, test=False, contents="x")
+    assert returns[tag]["result"] is True
     assert bed.snapshot()["f"][3] == "x\n"
 
 
-def test_a_low_chunk_gives_its_return_alone(bed):
+def test_state_low_returns_one_return(bed):
     ret = bed.call("state.low", {"state": "test", "fun": "fail_without_changes", "name": "n", "__id__": "i"})
     assert (ret["result"], ret["__id__"], ret["name"]) == (False, "i", "n")
     assert bed.call("state.low", {"state": "test"}) == ['Missing "fun" data', 'Missing "name" data']
@@ -38,7 +38,7 @@ def test_a_low_chunk_gives_its_return_alone(bed):
         bed.call("state.low", "test.nop")
 
 
-def test_invalid_states(bed):
+def test_invalid_states_are_reported(bed):
     assert bed.call("state.single", "nop", "n") == "Invalid function passed"
     [ret] = bed.call("state.single", "nope.nope", "n").values()
     assert ret["result"] is False

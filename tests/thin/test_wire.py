@@ -24,19 +24,19 @@ kinds = st.sampled_from([b"M", b"A", b"B", b"H", b"E"])
 
 
 @given(messages)
-def test_messages_come_out_as_they_went_in(message):
+def test_packed_messages_are_unpacked_unchanged(message):
     assert wire.unpack(wire.pack(message)) == message
 
 
 @given(messages)
-def test_both_implementations_speak_the_same(message):
+def test_both_implementations_of_msgpack_are_compatible(message):
     packed = vendored.packb(message, use_bin_type=True, unicode_errors="surrogateescape")
     assert packed == wire.pack(message)
     assert vendored.unpackb(packed, raw=False, strict_map_key=False) == message
 
 
 @pytest.mark.parametrize(
-    "value, want",
+    "value, expected",
     [
         ({3, 1, 2}, [1, 2, 3]),
         ((1, 2), [1, 2]),
@@ -50,11 +50,11 @@ def test_both_implementations_speak_the_same(message):
         ({"\udbff": ["\udd00", {"\ud800"}]}, {"\ufffd": ["\ufffd", ["\ufffd"]]}),
     ],
 )
-def test_what_has_no_type_travels_all_the_same(value, want):
-    assert wire.unpack(wire.pack({"ret": value})) == {"ret": want}
+def test_values_without_a_type_are_converted(value, expected):
+    assert wire.unpack(wire.pack({"ret": value})) == {"ret": expected}
 
 
-def test_nesting_without_end_travels_in_part():
+def test_very_deep_nesting_is_truncated():
     deep = value = {}
     for _ in range(2000):
         deep["x"] = deep = {}
@@ -62,7 +62,7 @@ def test_nesting_without_end_travels_in_part():
 
 
 @given(st.binary(max_size=60))
-def test_no_bytes_are_another_error(data):
+def test_any_bytes_are_a_message_or_a_value_error(data):
     try:
         assert isinstance(wire.unpack(data), dict)
     except ValueError:
@@ -70,19 +70,19 @@ def test_no_bytes_are_another_error(data):
 
 
 @given(st.lists(st.tuples(kinds, st.binary(max_size=50)), max_size=6), st.data())
-def test_frames_survive_cuts_and_noise(frames, data):
+def test_frames_are_read_across_splits_and_noise(frames, data):
     stream = b""
     for kind, payload in frames:
         noise = data.draw(st.binary(max_size=40).filter(lambda text: b"0" not in text))
         stream += noise + NONCE + wire.frame(kind, payload)
     reader = wire.Frames(NONCE)
-    found = []
+    received = []
     while stream:
         size = data.draw(st.integers(1, len(stream)))
         reader.feed(stream[:size])
         stream = stream[size:]
-        found += list(reader)
-    assert found == frames
+        received += list(reader)
+    assert received == frames
 
 
 @given(st.lists(st.tuples(kinds, st.binary(max_size=50)), max_size=6))
@@ -93,7 +93,7 @@ def test_frames_without_a_nonce(frames):
     assert reader.rest() == b""
 
 
-def test_limits():
+def test_large_frames_and_noise_are_errors():
     reader = wire.Frames(NONCE, limit=100)
     reader.feed(NONCE + wire.HEAD.pack(b"M", 101))
     with pytest.raises(ValueError, match="over the limit"):
@@ -107,7 +107,7 @@ def test_limits():
 
 
 @given(values, values)
-def test_template_keys_depend_on_the_values_alone(context, defaults):
+def test_template_keys_depend_only_on_the_values(context, defaults):
     def key(context, defaults):
         return wire.template_key("salt://a", "base", "jinja", context, defaults, "tag")
 

@@ -39,8 +39,8 @@ print("OK")
 """
 
 
-def test_names() -> None:
+def test_former_names_are_the_current_objects() -> None:
     root = Path(__file__).parents[3]
-    words = [sys.executable, "-I", "-S", "-W", "error", "-c", PROGRAM, str(root)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.stdout, done.returncode) == ("OK\n", 0), done.stderr
+    command = [sys.executable, "-I", "-S", "-W", "error", "-c", PROGRAM, str(root)]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (process.stdout, process.returncode) == ("OK\n", 0), process.stderr

@@ -19,7 +19,7 @@ def opts(tmp_path):
 
 
 @linux_only
-def test_the_grains_that_formulas_target_by_are_there(opts):
+def test_grains_that_formulas_use_exist(opts):
     grains = collect(opts)
     assert json.loads(json.dumps(grains)) == grains, "plain data only"
     assert set(grains) >= {
@@ -90,7 +90,7 @@ def test_the_grains_that_formulas_target_by_are_there(opts):
     assert grains["num_cpus"] == os.cpu_count() or grains["num_cpus"] > 0
 
 
-def test_grains_file_and_option_come_last(opts, tmp_path):
+def test_grains_of_file_and_option_have_precedence(opts, tmp_path):
     (tmp_path / "grains").write_text("role: web\nos: Mine\nnested: {a: 1}\n")
     opts["grains"] = {"role": "db", "nested": {"b": 2}}
     grains = collect(opts)
@@ -99,27 +99,27 @@ def test_grains_file_and_option_come_last(opts, tmp_path):
     assert grains["nested"] == {"a": 1, "b": 2}
 
 
-def test_grains_that_are_collected_when_read(opts):
+def test_grains_are_collected_when_they_are_read(opts):
     from thin.loader import LazyDict
 
     opts["grains"] = LazyDict(lambda: collect(opts))
     assert opts["grains"]["id"] == "web1"
 
 
-def test_a_grains_file_that_is_too_clever(opts, tmp_path, caplog):
+def test_a_grains_file_with_unsupported_yaml_is_ignored(opts, tmp_path, caplog):
     (tmp_path / "grains").write_text("a: &x 1\nb: *x\n")
     assert "a" not in collect(opts)
     assert "is left out: line 1" in caplog.text
     assert collect(opts, parse_yaml=lambda text: {"a": 1, "b": 1})["b"] == 1
 
 
-def test_blacklist(opts):
+def test_grains_on_the_blacklist_are_removed(opts):
     grains = collect(dict(opts, grains_blacklist=["ip*", "os"]))
     assert "os" not in grains and "os_family" in grains
     assert not [name for name in grains if name.startswith("ip")]
 
 
-def test_one_broken_part_leaves_the_others(opts, monkeypatch, caplog):
+def test_an_error_in_one_part_leaves_the_others(opts, monkeypatch, caplog):
     from thin.grains import hardware
 
     monkeypatch.setattr(hardware, "grains", lambda opts: 1 / 0)
@@ -130,10 +130,10 @@ def test_one_broken_part_leaves_the_others(opts, monkeypatch, caplog):
 
 
 @linux_only
-def test_nothing_heavy_is_imported():
+def test_no_expensive_module_is_imported():
     code = (
         "import sys; sys.path.insert(0, %r); from thin.grains import collect; collect({'id': 'x'}); print(*sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", code % str(ROOT)], stdout=subprocess.PIPE, check=True)
-    heavy = {"socket", "platform", "json", "ipaddress", "email", "urllib", "asyncio", "ctypes", "uuid", "pushsalt"}
-    assert heavy & set(done.stdout.decode().split()) <= {"socket"}, "a resolver without an answer needs socket"
+    process = subprocess.run([sys.executable, "-I", "-S", "-c", code % str(ROOT)], stdout=subprocess.PIPE, check=True)
+    expensive = {"socket", "platform", "json", "ipaddress", "email", "urllib", "asyncio", "ctypes", "uuid", "pushsalt"}
+    assert expensive & set(process.stdout.decode().split()) <= {"socket"}, "a resolver without an answer needs socket"

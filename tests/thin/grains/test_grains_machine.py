@@ -1,4 +1,4 @@
-"""Hardware, virtualisation, init and others: from texts if they are parsed, else from this machine."""
+"""Hardware, virtualization, init and others: parsed from texts, or read from this machine."""
 
 import os
 import platform
@@ -33,16 +33,16 @@ POWER = "processor\t: 0\ncpu\t\t: POWER9 (architected), altivec supported\n"
     ],
     ids=["x86", "arm64", "s390x", "power", "none"],
 )
-def test_cpu(text, count, model, flags):
+def test_cpuinfo_is_parsed(text, count, model, flags):
     assert hardware.cpu(text) == {"num_cpus": count, "cpu_model": model, "cpu_flags": flags}
 
 
-def test_memory():
+def test_meminfo_is_parsed():
     text = "MemTotal:        4005912 kB\nMemFree: 1 kB\nSwapTotal:       1048572 kB\n"
     assert hardware.memory(text) == {"mem_total": 3912, "swap_total": 1023}
 
 
-def test_raids():
+def test_mdstat_is_parsed():
     assert hardware.raids("Personalities : [raid1]\nmd1 : active raid1 a\nmd0 : active\nunused devices: <none>\n") == [
         "md0",
         "md1",
@@ -57,16 +57,16 @@ def test_missing_firmware_values_are_left_out(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "model, want",
+    "model, expected",
     [("acme,board\0", {"manufacturer": "acme", "productname": "board"}), ("Board 3\0", {"productname": "Board 3"})],
 )
-def test_device_tree(tmp_path, model, want):
+def test_the_device_tree_is_parsed(tmp_path, model, expected):
     (tmp_path / "model").write_text(model)
     (tmp_path / "serial-number").write_text("42\0")
-    assert hardware.device_tree(str(tmp_path)) == dict(want, serialnumber="42")
+    assert hardware.device_tree(str(tmp_path)) == dict(expected, serialnumber="42")
 
 
-def test_lspci():
+def test_output_of_lspci_is_parsed():
     text = (
         "Slot:\t00:02.0\nClass:\tVGA compatible controller\nVendor:\tNVIDIA Corporation\nDevice:\tGA100\n\n"
         "Slot:\t00:03.0\nClass:\tEthernet controller\nVendor:\tIntel\nDevice:\tX\n\n"
@@ -79,7 +79,7 @@ def test_lspci():
 
 
 @pytest.mark.parametrize(
-    "word, want",
+    "word, expected",
     [
         ("kvm", ("kvm", None)),
         ("microsoft", ("VirtualPC", None)),
@@ -89,12 +89,12 @@ def test_lspci():
         ("something-new", (None, None)),
     ],
 )
-def test_systemd_detect_virt(word, want):
-    assert virtual.systemd_detect_virt(word) == want
+def test_output_of_systemd_detect_virt_is_mapped(word, expected):
+    assert virtual.systemd_detect_virt(word) == expected
 
 
 @pytest.mark.parametrize(
-    "text, want",
+    "text, expected",
     [
         ("hyperv\n", ("HyperV", None)),
         ("xen\nxen-hvm\n", ("xen", None)),
@@ -102,12 +102,12 @@ def test_systemd_detect_virt(word, want):
         ("", (None, None)),
     ],
 )
-def test_virt_what(text, want):
-    assert virtual.virt_what(text) == want
+def test_output_of_virt_what_is_mapped(text, expected):
+    assert virtual.virt_what(text) == expected
 
 
 @pytest.mark.parametrize(
-    "dmi, want",
+    "dmi, expected",
     [
         ({"manufacturer": "QEMU"}, ("kvm", None)),
         ({"biosvendor": "SeaBIOS", "manufacturer": "Red Hat"}, ("kvm", None)),
@@ -118,12 +118,12 @@ def test_virt_what(text, want):
         ({"manufacturer": "Dell Inc.", "productname": "PowerEdge"}, (None, None)),
     ],
 )
-def test_firmware_tells_the_hypervisor(dmi, want):
-    assert virtual.from_firmware(dmi) == want
+def test_the_hypervisor_is_recognized_by_the_firmware(dmi, expected):
+    assert virtual.from_firmware(dmi) == expected
 
 
 @pytest.mark.parametrize(
-    "cgroup, environ, want",
+    "cgroup, environ, expected",
     [
         ("0::/init.scope\n", "", {}),
         ("1:cpu:/docker/abc\n", "", {"virtual": "container", "virtual_subtype": "Docker"}),
@@ -132,52 +132,54 @@ def test_firmware_tells_the_hypervisor(dmi, want):
         ("1:cpu:/kubepods/x\n", "", {"virtual_subtype": "kubernetes"}),
     ],
 )
-def test_containers(cgroup, environ, want):
-    found = {}
-    virtual._containers(found, cgroup, environ)
-    assert found == want
+def test_containers_are_recognized(cgroup, environ, expected):
+    grains = {}
+    virtual._containers(grains, cgroup, environ)
+    assert grains == expected
 
 
 @pytest.mark.parametrize(
-    "text, want",
+    "text, expected",
     [
         ("root=/dev/vda1 ro quiet", [["root", "/dev/vda1"], ["ro", None], ["quiet", None]]),
         ("root=UUID=1 x='a b'", [["root", None], ["x", "a b"]]),
         ("x='a", [["x", "'a"]]),
     ],
 )
-def test_kernelparams(text, want):
-    assert linux.kernelparams(text) == want
+def test_kernel_parameters_are_parsed(text, expected):
+    assert linux.kernelparams(text) == expected
 
 
 @pytest.mark.parametrize(
-    "code, text, want",
+    "code, text, expected",
     [
         (0, "systemd 252 (252.30-1)\n+PAM -X\n", {"version": "252", "features": "+PAM -X"}),
         (127, "", {"version": "UNDEFINED", "features": ""}),
         (0, "something else", {"version": "UNDEFINED", "features": ""}),
     ],
 )
-def test_systemd(code, text, want):
-    assert linux.systemd(code, text) == want
+def test_output_of_systemctl_version_is_parsed(code, text, expected):
+    assert linux.systemd(code, text) == expected
 
 
 @pytest.mark.skipif(
     platform.machine() != "x86_64" or not os.path.exists("/usr/bin/dpkg"), reason="needs an amd64 Debian"
 )
-def test_osarch_is_that_of_dpkg():
+def test_osarch_equals_that_of_dpkg():
     import subprocess
 
-    said = subprocess.run(["dpkg", "--print-architecture"], stdout=subprocess.PIPE, check=True).stdout.decode().strip()
-    assert linux.osarch("Debian") == said
+    architecture = (
+        subprocess.run(["dpkg", "--print-architecture"], stdout=subprocess.PIPE, check=True).stdout.decode().strip()
+    )
+    assert linux.osarch("Debian") == architecture
     assert linux.osarch("Arch") == platform.machine()
 
 
-def test_server_id_is_salts():
+def test_server_id_equals_salts():
     assert process.server_id("vm") == 2067164805
 
 
-def test_a_program_that_is_missing_or_hangs(monkeypatch):
+def test_a_missing_or_hanging_program_has_no_output(monkeypatch):
     from thin.grains import probe
 
     assert probe.Command(["/no/such/program"]).output() == (127, "")

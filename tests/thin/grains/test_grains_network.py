@@ -8,16 +8,16 @@ from thin.grains import network
 from thin.utils.system import netlink
 
 
-@pytest.mark.skipif(not shutil.which("ip"), reason="there is no ip program to compare with")
-def test_interfaces_are_those_that_ip_shows():
-    shown = json.loads(subprocess.run(["ip", "-json", "address"], stdout=subprocess.PIPE, check=True).stdout)
-    found = network.interface_grains(network.interfaces())
-    assert list(found["ip_interfaces"]) == [link["ifname"] for link in shown]
-    for link in shown:
+@pytest.mark.skipif(not shutil.which("ip"), reason="ip is not installed")
+def test_interfaces_equal_those_of_ip():
+    links = json.loads(subprocess.run(["ip", "-json", "address"], stdout=subprocess.PIPE, check=True).stdout)
+    grains = network.interface_grains(network.interfaces())
+    assert list(grains["ip_interfaces"]) == [link["ifname"] for link in links]
+    for link in links:
         addresses = [info["local"] for info in link["addr_info"]]
-        assert sorted(found["ip_interfaces"][link["ifname"]]) == sorted(addresses)
+        assert sorted(grains["ip_interfaces"][link["ifname"]]) == sorted(addresses)
         if "address" in link:
-            assert found["hwaddr_interfaces"][link["ifname"]] == link["address"]
+            assert grains["hwaddr_interfaces"][link["ifname"]] == link["address"]
 
 
 def test_grains_of_interfaces():
@@ -45,24 +45,24 @@ ZERO = "0" * 32
 
 
 @pytest.mark.parametrize(
-    "four, six, want",
+    "four, six, expected",
     [
         ("", "", (False, False, False)),
         ("eth0 00000000 010200C0 0003 0 0 0 00000000 0 0 0\n", "", ("192.0.2.1", False, True)),
         ("tun0 00000000 00000000 0001 0 0 0 00000000 0 0 0\n", "", (True, False, True)),
         ("eth0 000200C0 00000000 0001 0 0 0 00FFFFFF 0 0 0\n", "", (False, False, False)),
-        # the kernel's own "unreachable" default does not count
+        # the kernel's own "unreachable" default is ignored
         ("", f"{ZERO} 00 {ZERO} 00 {ZERO} ffffffff 1 0 00200200 lo\n", (False, False, False)),
         ("", f"{ZERO} 00 {ZERO} 00 fe80{'0' * 27}1 400 1 0 00000003 eth0\n", (False, "fe80::1", True)),
         ("", f"{ZERO} 00 {ZERO} 00 {ZERO} 400 1 0 00000001 tun0\n", (False, True, True)),
     ],
 )
-def test_gateways(four, six, want):
-    found = network.gateways(HEAD + four if four else "", six)
-    assert (found["ip4_gw"], found["ip6_gw"], found["ip_gw"]) == want
+def test_routes_of_the_kernel_give_gateways(four, six, expected):
+    grains = network.gateways(HEAD + four if four else "", six)
+    assert (grains["ip4_gw"], grains["ip6_gw"], grains["ip_gw"]) == expected
 
 
-def test_resolv_conf():
+def test_resolv_conf_is_parsed():
     text = (
         "# comment\nnameserver 192.0.2.53\nnameserver 2001:DB8::53 ; x\nnameserver 192.0.2.53\nnameserver bad\n"
         "domain example.org\nsearch a.example b.example # c\noptions ndots:2\n"
@@ -87,5 +87,5 @@ def test_resolv_conf():
         (1, b"\1\2\3\4", "01:02:03:04"),
     ],
 )
-def test_link_addresses(link_type, packed, text):
+def test_link_addresses_are_formatted(link_type, packed, text):
     assert netlink.link_address(link_type, packed) == text

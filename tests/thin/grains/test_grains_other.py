@@ -12,19 +12,19 @@ CASES = yaml.safe_load((Path(__file__).parents[2] / "cases/thin/grains_other.yam
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.get("kernel", case["room"]))
-def test_described(case):
+def test_grains_equal_recorded_ones(case):
     if case["room"] == "bsd":
-        came = bsd.describe(case["kernel"], case["kernelrelease"], case["said"], case.get("dmesg", ""))
+        grains = bsd.describe(case["kernel"], case["kernelrelease"], case["said"], case.get("dmesg", ""))
     else:
-        came = macos.describe(case["said"])
+        grains = macos.describe(case["said"])
     if "part" in case:
-        assert {name: came[name] for name in case["part"]} == case["part"]
+        assert {name: grains[name] for name in case["part"]} == case["part"]
     else:
-        assert came == case["want"]
+        assert grains == case["want"]
 
 
 @pytest.mark.parametrize(
-    "grain, value, want",
+    "grain, value, expected",
     [
         ("serialnumber", "0000000", None),
         ("serialnumber", "To be filled by O.E.M.", None),
@@ -36,8 +36,8 @@ def test_described(case):
         ("biosvendor", "", None),
     ],
 )
-def test_what_makers_fill_in(grain, value, want):
-    assert bsd.clean(grain, value) == want
+def test_placeholders_of_manufacturers_are_left_out(grain, value, expected):
+    assert bsd.clean(grain, value) == expected
 
 
 # The format is that of ifconfig(8) and netstat(1) of FreeBSD 14 and macOS 14; the addresses are synthetic.
@@ -67,26 +67,26 @@ default                           fe80::1%vtnet0                UGS      vtnet0
 """
 
 
-def test_interfaces_of_ifconfig():
-    found = ifconfig.table(FREEBSD)
-    assert list(found) == ["vtnet0", "lo0", "gif0"]
-    assert found["vtnet0"] == {
+def test_interfaces_of_ifconfig_are_parsed():
+    table = ifconfig.table(FREEBSD)
+    assert list(table) == ["vtnet0", "lo0", "gif0"]
+    assert table["vtnet0"] == {
         "up": True,
         "hwaddr": "58:9c:fc:00:00:01",
         "inet": [{"address": "192.0.2.10", "netmask": "255.255.255.0", "broadcast": "192.0.2.255"}],
         "inet6": [{"address": "fe80::5a9c:fcff:fe00:1", "prefixlen": "64", "scope": "0x1"}],
     }
-    assert found["lo0"]["inet"] == [{"address": "127.0.0.1", "netmask": "255.0.0.0"}]
-    assert found["gif0"] == {"up": False}
+    assert table["lo0"]["inet"] == [{"address": "127.0.0.1", "netmask": "255.0.0.0"}]
+    assert table["gif0"] == {"up": False}
 
 
-def test_gateways_of_netstat():
+def test_gateways_of_netstat_are_parsed():
     assert ifconfig.gateways(ROUTES) == {"ip_gw": True, "ip4_gw": "192.0.2.1", "ip6_gw": "fe80::1"}
     assert ifconfig.gateways("") == {"ip_gw": False, "ip4_gw": False, "ip6_gw": False}
     assert ifconfig.gateways("Internet:\ndefault link#3 UCS en0\n")["ip4_gw"] is True
 
 
-def test_other_kernels_are_collected_by_these(monkeypatch, tmp_path):
+def test_grains_of_another_kernel_are_collected(monkeypatch, tmp_path):
     import os
 
     from thin.grains import collect
@@ -100,13 +100,13 @@ def test_other_kernels_are_collected_by_these(monkeypatch, tmp_path):
     assert {"ip_interfaces", "ip4_gw", "fqdn", "id", "disks"} <= set(grains)
 
 
-def test_names_in_storage_networks():
+def test_names_of_iscsi_initiators_are_parsed():
     text = "## comment\nInitiatorName=iqn.1993-08.org.debian:01:abc\nInitiatorName=\n"
     assert storage.iscsi(text) == ["iqn.1993-08.org.debian:01:abc"]
 
 
-def test_volume_groups_and_pools(monkeypatch, tmp_path):
-    """Stand-ins print the output of lvm(8) and zpool(8) with these options."""
+def test_volume_groups_and_pools_are_grains(monkeypatch, tmp_path):
+    """Scripts print the output of lvm(8) and zpool(8)."""
     for name, text in (
         ("lvm", 'case "$1" in vgs) echo "  vg0";; lvs) echo "  root"; echo "  swap";; esac'),
         ("zpool", "printf 'tank\\t9.50G\\n'"),

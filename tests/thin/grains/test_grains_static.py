@@ -22,7 +22,7 @@ READABLE = [
 
 
 @pytest.mark.parametrize("text", READABLE)
-def test_reads_as_yaml(text):
+def test_a_text_is_parsed_as_by_yaml(text):
     assert parse(text) == (load_yaml(text) or {})
 
 
@@ -62,24 +62,24 @@ values = st.recursive(
 
 
 @given(st.dictionaries(names, values, max_size=4), st.sampled_from([None, False]))
-def test_never_reads_anything_else_than_yaml_does(data, style):
+def test_dumped_data_is_parsed_as_by_yaml_or_refused(data, style):
     text = dump_yaml(data, default_flow_style=style)
     try:
-        found = parse(text)
+        parsed = parse(text)
     except ValueError:
         return
-    assert found == data
+    assert parsed == data
 
 
 @given(st.text(alphabet="ab:-[]{}, #'\"\n1~|&", max_size=40))
-def test_any_text_is_read_alike_or_refused(text):
+def test_any_text_is_parsed_as_by_yaml_or_refused(text):
     from pushsalt.errors import RenderError
 
     try:
-        found = parse(text)
+        parsed = parse(text)
     except ValueError:
         return
     try:
-        assert found == (load_yaml(text) or {})
+        assert parsed == (load_yaml(text) or {})
     except RenderError:
-        pass  # more lenient than YAML is no harm
+        pass  # the parser may accept more than YAML does
