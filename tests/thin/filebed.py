@@ -31,14 +31,14 @@ class Sources:
     def __init__(self, root, values=None):
         self.root = root
         self.values = values or {}
-        self.asked = []
+        self.requests = []
 
     def _path(self, url):
         assert url.startswith("salt://"), url
         return os.path.join(self.root, url[len("salt://") :].partition("?")[0].strip("/"))
 
     def file(self, url, saltenv="base", have=()):
-        self.asked.append(("file", url))
+        self.requests.append(("file", url))
         path = self._path(url)
         return path if os.path.isfile(path) else None
 
@@ -56,7 +56,7 @@ class Sources:
         return None  # not cached: it replaces the controller
 
     def drop(self, url, saltenv="base"):
-        self.asked.append(("drop", url))
+        self.requests.append(("drop", url))
 
     def tree(self, url, saltenv="base"):
         top = self._path(url)
@@ -79,10 +79,10 @@ class Sources:
     def template(
         self, source, saltenv="base", engine="jinja", context=None, defaults=None, tag="", sls="", text=None, names=None
     ):
-        """Renders ``{{ name }}`` and ``{{ grains.name }}``, nothing else."""
+        """Renders ``{{ name }}`` and ``{{ grains.name }}``, and nothing else."""
         from thin import link
 
-        self.asked.append(("template", source))
+        self.requests.append(("template", source))
         if source is not None:
             path = self._path(source)
             if not os.path.isfile(path):
@@ -133,10 +133,10 @@ class Bed:
     @staticmethod
     def _get(data):
         def get(key, default="", delimiter=":", **kwargs):
-            found = data
+            value = data
             for part in key.split(delimiter):
-                found = found[part] if isinstance(found, dict) and part in found else default
-            return found
+                value = value[part] if isinstance(value, dict) and part in value else default
+            return value
 
         return get
 
@@ -170,7 +170,7 @@ class Bed:
 
     def snapshot(self):
         """{path: [mode, uid, gid, content or target of a link]} of everything in the target's folder."""
-        found = {}
+        entries = {}
         for folder, dirs, files in os.walk(self.target):
             for name in dirs + files:
                 path = os.path.join(folder, name)
@@ -182,22 +182,22 @@ class Bed:
                     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOATIME", 0))
                     with os.fdopen(handle, "rb") as source:
                         content = source.read().decode("latin-1")
-                found[os.path.relpath(path, self.target)] = [format(st.st_mode, "o"), st.st_uid, st.st_gid, content]
-        return found
+                entries[os.path.relpath(path, self.target)] = [format(st.st_mode, "o"), st.st_uid, st.st_gid, content]
+        return entries
 
 
-def _put(value, folder):
+def _with_folder(value, folder):
     """``value`` with ``@`` replaced by the target's folder."""
     if isinstance(value, str):
         return value.replace("@", folder)
     if isinstance(value, list):
-        return [_put(item, folder) for item in value]
+        return [_with_folder(item, folder) for item in value]
     if isinstance(value, dict):
-        return {_put(key, folder): _put(item, folder) for key, item in value.items()}
+        return {_with_folder(key, folder): _with_folder(item, folder) for key, item in value.items()}
     return value
 
 
-def furnish(bed):
+def write_sources(bed):
     """Write SOURCES to the bed's file server."""
     for name, entry in SOURCES.items():
         path = os.path.join(bed.link.root, name)
@@ -218,7 +218,7 @@ def play(case, folder):
     from thin import link
 
     bed = Bed(folder)
-    furnish(bed)
+    write_sources(bed)
     before = link.connect(bed.link)
     os.umask(0o022)
     differences = []
@@ -229,14 +229,14 @@ def play(case, folder):
         for number, step in enumerate(case["steps"]):
             expected.update(step["after"])
             expected = {path: entry for path, entry in expected.items() if entry is not None}
-            ret = bed.state(step["fun"], step["test"], **_put(step["args"], bed.target))
+            ret = bed.state(step["fun"], step["test"], **_with_folder(step["args"], bed.target))
             ret.pop("warnings", None)
             ret = json.loads(json.dumps(ret).replace(bed.target, "@"))
-            for word, want, found in (("ret", step["ret"], ret), ("files", expected, bed.snapshot())):
-                if want != found:
-                    shown = [json.dumps(data, sort_keys=True) for data in (want, found)]
-                    where = f"{case['title']}, step {number} ({step['fun']}): {word}"
-                    differences.append("\n  ".join([where, *shown]))
+            for kind, wanted, actual in (("ret", step["ret"], ret), ("files", expected, bed.snapshot())):
+                if wanted != actual:
+                    texts = [json.dumps(data, sort_keys=True) for data in (wanted, actual)]
+                    title = f"{case['title']}, step {number} ({step['fun']}): {kind}"
+                    differences.append("\n  ".join([title, *texts]))
     finally:
         link.connect(before)
     return differences
@@ -250,7 +250,7 @@ def main(repository, cases, folder):
     for case in recorded:
         differences += play(case, folder)
         shutil.rmtree(folder)
-    print(f"{len(recorded)} cases, {len(differences)} differences (wanted, then found)")
+    print(f"{len(recorded)} cases, {len(differences)} differences (expected, then actual)")
     for text in differences[:20]:
         print(text)
     return 1 if differences else 0

@@ -1,6 +1,6 @@
-"""Run by test_large_files.py with any Python, isolated: `python -I -S large_run.py ROOT PATH ROOM CALLS`.
+"""Run by test_large_files.py with any Python, isolated: `python -I -S large_run.py ROOT PATH MEMORY CALLS`.
 
-Edits a file with a memory limit of ROOM bytes above the use after imports; prints the returns. Python 3.6.
+Edits a file with a memory limit of MEMORY bytes above the use after imports; prints the returns. Python 3.6.
 """
 
 import json
@@ -8,7 +8,7 @@ import os
 import resource
 import sys
 
-root, path, room, calls = sys.argv[1:]
+root, path, memory, calls = sys.argv[1:]
 sys.path.insert(0, root)
 sys.dont_write_bytecode = True
 sys.modules["msgpack"] = None
@@ -26,7 +26,7 @@ loaders.states["file.prepend"](name=path + ".small", text="y")
 assert large.is_large(path)
 with open("/proc/self/status") as stream:
     data = next(int(line.split()[1]) * 1024 for line in stream if line.startswith("VmData"))
-resource.setrlimit(resource.RLIMIT_DATA, (data + int(room), data + int(room)))
+resource.setrlimit(resource.RLIMIT_DATA, (data + int(memory), data + int(memory)))
 for name, kwargs in json.loads(calls):
     inode = os.stat(path).st_ino
     kind, _, function = name.partition(":")

@@ -11,15 +11,15 @@ import plistlib
 import pprint
 import sys
 
-runtime_folder, what = sys.argv[1:3]
-LACKING = set(sys.stdin.read().split())
+runtime_folder, mode = sys.argv[1:3]
+MISSING = set(sys.stdin.read().split())
 sys.dont_write_bytecode = True
 sys.path[:0] = [runtime_folder, os.path.dirname(os.path.abspath(__file__))]
 sys.modules["msgpack"] = None  # targets have only the vendored one
 
 import filebed  # noqa: E402
 
-#: needed by the test itself
+#: modules of the test itself, which may import everything
 OURS = {"__main__", "filebed"}
 _import = builtins.__import__
 
@@ -27,10 +27,10 @@ _import = builtins.__import__
 def limited(name, globals=None, locals=None, fromlist=(), level=0):
     importer = (globals or {}).get("__name__", "")
     if not level and importer.split(".")[0] not in OURS:
-        for wanted in [name] + [f"{name}.{part}" for part in fromlist or ()]:
-            parts = wanted.split(".")
-            if any(".".join(parts[:length]) in LACKING for length in range(1, len(parts) + 1)):
-                raise ModuleNotFoundError(f"No module named '{wanted}' (for {importer})", name=wanted)
+        for module in [name] + [f"{name}.{part}" for part in fromlist or ()]:
+            parts = module.split(".")
+            if any(".".join(parts[:length]) in MISSING for length in range(1, len(parts) + 1)):
+                raise ModuleNotFoundError(f"No module named '{module}' (for {importer})", name=module)
     return _import(name, globals, locals, fromlist, level)
 
 
@@ -41,7 +41,7 @@ class Controller(filebed.Sources):
         from thin import link
 
         if fun.startswith("slsutil."):
-            self.asked.append((fun, args[0]))
+            self.requests.append((fun, args[0]))
         if fun == "slsutil.serialize" and args[0] == "json":
             return json.dumps(args[1], **(kwargs or {}))
         if fun == "slsutil.deserialize" and args[0] == "json":
@@ -64,20 +64,22 @@ def everything(folder):
 
     log.sink = lambda level, text: None
     bed = filebed.Bed(folder)
-    every = bed.loaders
-    for kind in (every.modules, every.states):
+    loaders = bed.loaders
+    for kind in (loaders.modules, loaders.states):
         for name in kind:
             assert callable(kind[name]), name
         refused = {name: reason for name, reason in kind._reasons.items() if reason and "Error: " in str(reason)}
         assert not refused, refused
-    types = resourcetypes.Types(every, runtime, [], {})
+    types = resourcetypes.Types(loaders, runtime, [], {})
     for name in sorted(runtime.virtual_index("resources")):
         types.functions.need(name)
     declared = {"dummy": ["a"], "http_api": {"resource_ids": {"b": {"url": "http://b", "grains": "/"}}}}
-    looked = resourcetypes.discover(every, runtime, [], declared)
-    assert list(looked["found"]["dummy"]) == ["a"] and "install python3" in looked["failed"]["http_api"], looked
+    discovered = resourcetypes.discover(loaders, runtime, [], declared)
+    assert list(discovered["found"]["dummy"]) == ["a"] and "install python3" in discovered["failed"]["http_api"], (
+        discovered
+    )
     assert grains.collect({})["kernel"]
-    assert every.modules.nearest("cmd.runn")[0] == "cmd.run"
+    assert loaders.modules.nearest("cmd.runn")[0] == "cmd.run"
 
     link.connect(bed.link)
     path = bed.file("text", "one\ntwo\n")
@@ -90,47 +92,47 @@ def everything(folder):
     assert bed.state("recurse", name=bed.path("copy"), source="salt://tree")["result"] is True
     assert bed.state("absent", name=bed.path("copy"))["result"] is True
     assert not os.path.exists(bed.path("copy"))
-    assert every.modules["cmd.run"]("printf '%s|' 'a b' c", python_shell=False) == "a b|c|"
-    assert every.modules["hashutil.hmac_compute"]("text", "secret")
-    if "pkg.list_pkgs" in every.modules:
-        assert every.modules["pkg.list_pkgs"]()
+    assert loaders.modules["cmd.run"]("printf '%s|' 'a b' c", python_shell=False) == "a b|c|"
+    assert loaders.modules["hashutil.hmac_compute"]("text", "secret")
+    if "pkg.list_pkgs" in loaders.modules:
+        assert loaders.modules["pkg.list_pkgs"]()
 
     # formats that the controller must read and write
-    del bed.link.asked[:]
-    assert stateful(every, 'echo \'{"changed": true, "comment": "by JSON"}\'')["comment"] == "by JSON"
-    assert bed.link.asked == [("slsutil.deserialize", "json")], bed.link.asked
-    assert stateful(every, "echo; echo changed=yes comment='\"by words\"'")["comment"] == "by words"
-    assert len(bed.link.asked) == 1, bed.link.asked
-    assert stateful(every, "echo '{no JSON'")["result"] is False
+    del bed.link.requests[:]
+    assert stateful(loaders, 'echo \'{"changed": true, "comment": "by JSON"}\'')["comment"] == "by JSON"
+    assert bed.link.requests == [("slsutil.deserialize", "json")], bed.link.requests
+    assert stateful(loaders, "echo; echo changed=yes comment='\"by words\"'")["comment"] == "by words"
+    assert len(bed.link.requests) == 1, bed.link.requests
+    assert stateful(loaders, "echo '{no JSON'")["result"] is False
     for kind in ("json", "plist", "python"):
-        made = bed.path("data." + kind)
-        ret = bed.state("serialize", name=made, dataset={"a": [1, "b"]}, serializer=kind)
-        assert ret["result"] is True and os.path.getsize(made), ret
-        ret = bed.state("serialize", name=made, dataset={"c": 2}, serializer=kind, merge_if_exists=True)
+        data_file = bed.path("data." + kind)
+        ret = bed.state("serialize", name=data_file, dataset={"a": [1, "b"]}, serializer=kind)
+        assert ret["result"] is True and os.path.getsize(data_file), ret
+        ret = bed.state("serialize", name=data_file, dataset={"c": 2}, serializer=kind, merge_if_exists=True)
         assert ret["result"] is True, ret
-        with open(made) as source:
+        with open(data_file) as source:
             text = source.read()
         assert "a" in text and "c" in text, text
     link.connect(None)
-    ret = stateful(every, "echo '{}'")
+    ret = stateful(loaders, "echo '{}'")
     assert ret["result"] is False and "python3" in ret["comment"], ret
 
     # downloads need a program
     os.environ["PATH"] = bed.path("nothing")
     try:
-        every.modules["cp.get_url"]("http://127.0.0.1:9/x", bed.path("got"))
+        loaders.modules["cp.get_url"]("http://127.0.0.1:9/x", bed.path("got"))
         raise AssertionError("downloaded")
     except exceptions.CommandExecutionError as exc:
         assert "curl" in str(exc), exc
 
 
-def stateful(every, command):
-    return every.states["cmd.run"](name=command, stateful=True)
+def stateful(loaders, command):
+    return loaders.states["cmd.run"](name=command, stateful=True)
 
 
 filebed.Sources = Controller
 builtins.__import__ = limited
-if what == "play":
+if mode == "play":
     sys.exit(filebed.main(runtime_folder, *sys.argv[3:]))
 everything(sys.argv[3])
 print(json.dumps("OK"))

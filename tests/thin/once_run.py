@@ -1,6 +1,6 @@
-"""Run by test_archive_once.py with any Python, isolated: `python -I -S once_run.py ROOT NAME SOURCE ROOM`.
+"""Run by test_archive_once.py with any Python, isolated: `python -I -S once_run.py ROOT NAME SOURCE MEMORY`.
 
-Extracts an archive with a memory limit of ROOM bytes above the use after imports; prints the return. Python 3.6.
+Extracts an archive with a memory limit of MEMORY bytes above the use after imports; prints the return. Python 3.6.
 """
 
 import json
@@ -8,7 +8,7 @@ import os
 import resource
 import sys
 
-root, name, source, room = sys.argv[1:]
+root, name, source, memory = sys.argv[1:]
 sys.path.insert(0, root)
 sys.dont_write_bytecode = True
 sys.modules["msgpack"] = None
@@ -23,6 +23,6 @@ state = loaders.states["archive.extracted"]
 state(name=name, source=source, archive_format="no")  # all needed modules are loaded now
 with open("/proc/self/statm") as stream:
     size = int(stream.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-resource.setrlimit(resource.RLIMIT_AS, (size + int(room), size + int(room)))
+resource.setrlimit(resource.RLIMIT_AS, (size + int(memory), size + int(memory)))
 for _ in range(2):
     print(json.dumps(state(name=name, source=source, enforce_toplevel=False)))

@@ -47,7 +47,7 @@ NAMES = [
 
 
 class Arena:
-    """Raises nothing itself; ``harm()`` describes changes of the canary."""
+    """The folders and the canary; ``harm()`` describes changes of the canary."""
 
     def __init__(self, base: Path) -> None:
         os.chmod(base, 0o755)
@@ -67,23 +67,23 @@ class Arena:
             self.bed.source(f"served/{name}", f"served {name}\n")
         fill(base / "mine", "of root\n", 0)
         self.mine = base / "mine"
-        self.before = seen(self.canary)
+        self.before = snapshot(self.canary)
         self.reset()
 
     def reset(self) -> None:
         """Restore the user's folder."""
-        for place in (self.top, self.out):
-            wipe(place)
+        for folder in (self.top, self.out):
+            wipe(folder)
         fill(self.top, "theirs\n", NOBODY)
 
     def harm(self) -> str:
         """The changes of the canary, or which file contains its secret; "" for none."""
-        now = seen(self.canary)
+        now = snapshot(self.canary)
         for path in sorted(set(now) | set(self.before)):
             if now.get(path) != self.before.get(path):
                 return f"{path}: {self.before.get(path)} is {now.get(path)}"
-        for place in (self.top, self.out):
-            for folder, _, files in os.walk(place):
+        for top in (self.top, self.out):
+            for folder, _, files in os.walk(top):
                 for name in files:
                     path = os.path.join(folder, name)
                     if stat.S_ISREG(os.lstat(path).st_mode) and SECRET in Path(path).read_text("latin-1"):
@@ -133,14 +133,14 @@ def wipe(top: Path) -> None:
             os.rmdir(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)
 
 
-def seen(top: Path) -> dict[str, Any]:
+def snapshot(top: Path) -> dict[str, Any]:
     """{path: properties that must not change} of a tree."""
-    found = {}
+    properties = {}
     for folder, folders, files in os.walk(top):
         for path in [folder, *(os.path.join(folder, name) for name in folders + files)]:
             st = os.lstat(path)
             content = Path(path).read_bytes() if stat.S_ISREG(st.st_mode) else None
-            found[os.path.relpath(path, top)] = (
+            properties[os.path.relpath(path, top)] = (
                 st.st_uid,
                 st.st_gid,
                 oct(st.st_mode),
@@ -148,7 +148,7 @@ def seen(top: Path) -> dict[str, Any]:
                 st.st_ctime_ns,
                 content,
             )
-    return found
+    return properties
 
 
 class Steps:
@@ -257,16 +257,16 @@ class Racer:
                         if inner.endswith("/"):
                             self._try(os.makedirs, inner)
                         else:
-                            self._try(self._honest, inner)
+                            self._try(self._write_file, inner)
         else:
             self._try(os.symlink, canary / "shadow", ".link")
             self._try(os.rename, ".link", name)
             self._wait()
-            self._try(self._honest, name)
+            self._try(self._write_file, name)
         self._wait()
 
     @staticmethod
-    def _honest(name: str) -> None:
+    def _write_file(name: str) -> None:
         with open(".honest", "w") as target:
             target.write("theirs\n")
         os.rename(".honest", name)
@@ -291,19 +291,19 @@ def folder(other: Path) -> Iterator[Path]:
     if not os.access("/dev/shm", os.W_OK):
         yield other
         return
-    made = Path(tempfile.mkdtemp(prefix="pushsalt-race-", dir="/dev/shm"))
+    path = Path(tempfile.mkdtemp(prefix="pushsalt-race-", dir="/dev/shm"))
     try:
-        yield made
+        yield path
     finally:
-        shutil.rmtree(made)
+        shutil.rmtree(path)
 
 
 @contextmanager
 def arena(base: Path) -> Iterator[Arena]:
-    made = Arena(base)
-    before, umask = link.connect(made.bed.link), os.umask(0o022)
+    arena = Arena(base)
+    before, umask = link.connect(arena.bed.link), os.umask(0o022)
     try:
-        yield made
+        yield arena
     finally:
         os.umask(umask)
         link.connect(before)

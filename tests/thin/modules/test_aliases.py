@@ -19,7 +19,7 @@ root: ann@example.org,
 
 news: "|/usr/bin/program"
 """
-READ = {
+ALIASES = {
     "postmaster": "root",
     "root": "ann@example.org, bob@example.org",
     "first last": "someone",
@@ -46,9 +46,9 @@ def bed(tmp_path: Path) -> Bed:
     return Bed(path)
 
 
-def test_reading(bed: Bed) -> None:
-    assert bed("aliases.list_aliases") == READ
-    assert bed("aliases.get_target", "root") == READ["root"] and bed("aliases.get_target", "none") == ""
+def test_aliases_are_read(bed: Bed) -> None:
+    assert bed("aliases.list_aliases") == ALIASES
+    assert bed("aliases.get_target", "root") == ALIASES["root"] and bed("aliases.get_target", "none") == ""
     assert bed("aliases.has_target", "root", ["ann@example.org", "bob@example.org"]) is True
     assert bed("aliases.has_target", "root", "ann@example.org") is False
     assert bed("aliases.has_target", "none", "x") is False
@@ -65,19 +65,19 @@ def test_reading(bed: Bed) -> None:
         ("rm_alias", ("none",), "", ""),
     ],
 )
-def test_only_the_line_in_question_changes(bed: Bed, fun: str, args: tuple[Any, ...], old: str, new: str) -> None:
+def test_only_the_line_of_the_alias_changes(bed: Bed, fun: str, args: tuple[Any, ...], old: str, new: str) -> None:
     assert bed(f"aliases.{fun}", *args) is True
     assert bed.path.read_text() == TEXT.replace(old, new)
     assert bed.path.stat().st_mode & 0o777 == 0o640
 
 
 @pytest.mark.parametrize("fun, args", [("set_target", ("", "x")), ("set_target", ("x", "")), ("has_target", ("x", ""))])
-def test_nothing_is_no_name(bed: Bed, fun: str, args: tuple[str, str]) -> None:
+def test_empty_names_are_errors(bed: Bed, fun: str, args: tuple[str, str]) -> None:
     with pytest.raises(SaltInvocationError):
         bed(f"aliases.{fun}", *args)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_created(tmp_path: Path) -> None:
     bed = Bed(tmp_path / "aliases")
     assert bed("aliases.list_aliases") == {} and bed("aliases.rm_alias", "x") is True
     assert not bed.path.exists()
@@ -86,10 +86,10 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fun, args", [("alias.present", ("root", "eve")), ("alias.absent", ("news",))])
-def test_states(bed: Bed, fun: str, args: tuple[str, ...]) -> None:
-    planned = Bed(bed.path, test=True)(fun, *args)
-    assert (planned["result"], planned["changes"]) == (None, {}) and bed.path.read_text() == TEXT
-    done = bed(fun, *args)
-    assert (done["result"], done["changes"]) == (True, {"alias": args[0]})
-    again = bed(fun, *args)
-    assert (again["result"], again["changes"]) == (True, {}) and "already" in again["comment"]
+def test_aliases_are_present_and_absent(bed: Bed, fun: str, args: tuple[str, ...]) -> None:
+    dry_run = Bed(bed.path, test=True)(fun, *args)
+    assert (dry_run["result"], dry_run["changes"]) == (None, {}) and bed.path.read_text() == TEXT
+    ret = bed(fun, *args)
+    assert (ret["result"], ret["changes"]) == (True, {"alias": args[0]})
+    second = bed(fun, *args)
+    assert (second["result"], second["changes"]) == (True, {}) and "already" in second["comment"]

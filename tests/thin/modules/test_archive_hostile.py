@@ -35,14 +35,14 @@ def entry(name: str, kind: bytes = tarfile.REGTYPE, target: str = "", mode: int 
     return info, data
 
 
-def tarred(path: Path, entries: list[Any], mode: str = "w") -> str:
+def tar_archive(path: Path, entries: list[Any], mode: str = "w") -> str:
     with tarfile.open(path, mode) as archive:
         for info, data in entries:
             archive.addfile(info, io.BytesIO(data))
     return str(path)
 
 
-def zipped(path: Path, entries: list[tuple[str, int, bytes]]) -> str:
+def zip_archive(path: Path, entries: list[tuple[str, int, bytes]]) -> str:
     """Members by name, mode with its kind, and content."""
     with zipfile.ZipFile(path, "w") as archive:
         for name, mode, data in entries:
@@ -69,11 +69,11 @@ class Bed:
 
     def harm(self) -> list[str]:
         """The changes outside of the folder, and temporary files of an extraction."""
-        found = [str(path) for path in self.secret.rglob("*") if path.name != "shadow"]
-        found += [str(path) for path in self.folder.rglob(".pushsalt*")]
+        paths = [str(path) for path in self.secret.rglob("*") if path.name != "shadow"]
+        paths += [str(path) for path in self.folder.rglob(".pushsalt*")]
         if (self.secret / "shadow").read_text() != "root:x\n" or (self.secret / "shadow").stat().st_nlink != 1:
-            found.append("shadow")
-        return found
+            paths.append("shadow")
+        return paths
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ HOSTILE: dict[str, tuple[list[Any], str, str, str]] = {
         "is a hard link",
         "allow_outside",
     ),
-    "hard link to what is no member": ([entry("h", tarfile.LNKTYPE, "there")], "h", "to there, which", "allow_outside"),
+    "hard link to no member": ([entry("h", tarfile.LNKTYPE, "there")], "h", "to there, which", "allow_outside"),
     "written through a hard link": (
         [entry("h", tarfile.LNKTYPE, "@/shadow"), entry("h", data=b"gone")],
         "h",
@@ -167,42 +167,50 @@ HOSTILE: dict[str, tuple[list[Any], str, str, str]] = {
 }
 
 
-def put(value: Any, folder: Path) -> Any:
+def with_folder(value: Any, folder: Path) -> Any:
     """Members or arguments with ``@`` replaced by the outer folder."""
     if isinstance(value, str):
         return value.replace("@", str(folder))
     out = []
     for info, data in value:
-        made = tarfile.TarInfo(put(info.name, folder))
-        made.type, made.linkname, made.mode, made.size = info.type, put(info.linkname, folder), info.mode, info.size
-        made.devmajor, made.devminor = info.devmajor, info.devminor
-        out.append((made, data))
+        copy = tarfile.TarInfo(with_folder(info.name, folder))
+        copy.type, copy.linkname, copy.mode, copy.size = (
+            info.type,
+            with_folder(info.linkname, folder),
+            info.mode,
+            info.size,
+        )
+        copy.devmajor, copy.devminor = info.devmajor, info.devminor
+        out.append((copy, data))
     return out
 
 
 @pytest.mark.parametrize("case", HOSTILE)
 @pytest.mark.parametrize("options", [None, "v", "-P", "--absolute-names -p", "--overwrite"])
 def test_a_hostile_tar_archive_is_refused_as_a_whole(bed: Bed, case: str, options: str | None) -> None:
-    members, member, words, argument = HOSTILE[case]
-    members = [entry("first", data=b"1"), *put(members, bed.secret)]
-    source = tarred(bed.folder / "a.tar", members)
+    members, member, reason, argument = HOSTILE[case]
+    members = [entry("first", data=b"1"), *with_folder(members, bed.secret)]
+    source = tar_archive(bed.folder / "a.tar", members)
     for test in (True, False):
         bed.loaders.opts["test"] = test
         ret = bed.extracted(source, options=options)
         assert ret["result"] is False and not ret["changes"]
-        assert f"- {put(member, bed.secret)} " in ret["comment"] and put(words, bed.secret) in ret["comment"], ret
+        assert (
+            f"- {with_folder(member, bed.secret)} " in ret["comment"]
+            and with_folder(reason, bed.secret) in ret["comment"]
+        ), ret
         assert f"To extract it all the same, set '{argument}' to True." in ret["comment"]
     assert not bed.out.exists() and bed.harm() == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_compression_is_looked_into(bed: Bed, kind: str) -> None:
+def test_members_are_checked_in_every_compression(bed: Bed, kind: str) -> None:
     mode, packer = KINDS[kind]
     if packer and not shutil.which(packer[0]):
         pytest.skip(f"no {packer[0]}")
     source = str(bed.folder / f"a.{kind}")
     plain = bed.folder / "a.tar" if packer else Path(source)
-    tarred(plain, [entry("d/su", mode=0o4755, data=b"x")], mode)
+    tar_archive(plain, [entry("d/su", mode=0o4755, data=b"x")], mode)
     if packer:
         subprocess.run([*packer, str(plain)], check=True)
     ret = bed.extracted(source)
@@ -214,7 +222,7 @@ def test_every_compression_is_looked_into(bed: Bed, kind: str) -> None:
 
 @needs_root
 def test_permitted_members_are_extracted(bed: Bed) -> None:
-    source = tarred(
+    source = tar_archive(
         bed.folder / "a.tar",
         [
             entry("null", tarfile.CHRTYPE),
@@ -235,7 +243,7 @@ def test_permitted_members_are_extracted(bed: Bed) -> None:
 
 @pytest.mark.parametrize("options", [None, "-p"])
 def test_members_outside_of_the_folder_need_a_permission(bed: Bed, options: str | None) -> None:
-    source = tarred(bed.folder / "a.tar", [entry("a"), entry(f"{bed.secret}/x", data=b"1"), entry("../secret/y")])
+    source = tar_archive(bed.folder / "a.tar", [entry("a"), entry(f"{bed.secret}/x", data=b"1"), entry("../secret/y")])
     bed.out.mkdir()
     ret = bed.extracted(source, allow_outside=True, options=options)
     assert ret["result"] is True, ret
@@ -243,8 +251,8 @@ def test_members_outside_of_the_folder_need_a_permission(bed: Bed, options: str 
 
 
 @needs_root
-def test_nothing_leaves_a_folder_that_others_can_change(bed: Bed) -> None:
-    source = tarred(bed.folder / "a.tar", [entry("a"), entry("../secret/y")])
+def test_no_member_is_extracted_outside_of_a_folder_that_others_can_change(bed: Bed) -> None:
+    source = tar_archive(bed.folder / "a.tar", [entry("a"), entry("../secret/y")])
     (bed.out / "sub").mkdir(parents=True)
     os.chown(bed.out / "sub", 1, 1)
     ret = bed.extracted(source, allow_outside=True)
@@ -253,7 +261,7 @@ def test_nothing_leaves_a_folder_that_others_can_change(bed: Bed) -> None:
 
 
 def test_the_error_has_the_number_of_members_that_it_does_not_name(bed: Bed) -> None:
-    source = tarred(
+    source = tar_archive(
         bed.folder / "a.tar",
         [entry(f"su{number}", mode=0o4755) for number in range(9)]
         + [entry("e\x1b[2J\nwell", mode=0o4755), entry("../x")],
@@ -264,11 +272,11 @@ def test_the_error_has_the_number_of_members_that_it_does_not_name(bed: Bed) -> 
 
 
 def test_clean_removes_nothing_outside_of_the_folder(bed: Bed) -> None:
-    source = tarred(bed.folder / "a.tar", [entry("x"), entry("../secret/shadow", tarfile.DIRTYPE)])
-    for more in ({"force": True}, {"clean": True}, {"clean_parent": True}, {"overwrite": True, "user": "root"}):
+    source = tar_archive(bed.folder / "a.tar", [entry("x"), entry("../secret/shadow", tarfile.DIRTYPE)])
+    for options in ({"force": True}, {"clean": True}, {"clean_parent": True}, {"overwrite": True, "user": "root"}):
         bed.out.mkdir(exist_ok=True)
         (bed.out / "kept").touch()
-        assert bed.extracted(source, **more)["result"] is False
+        assert bed.extracted(source, **options)["result"] is False
         assert bed.harm() == [] and (bed.out / "kept").exists()
 
 
@@ -288,19 +296,19 @@ ZIPS: dict[str, tuple[list[tuple[str, int, bytes]], str, str]] = {
 @pytest.mark.parametrize("case", ZIPS)
 @pytest.mark.parametrize("command", [False, True])
 def test_a_hostile_zip_archive_is_refused_as_a_whole(bed: Bed, case: str, command: bool) -> None:
-    members, words, argument = ZIPS[case]
-    source = zipped(bed.folder / "a.zip", [("first", stat.S_IFREG | 0o644, b"1"), *members])
+    members, message, argument = ZIPS[case]
+    source = zip_archive(bed.folder / "a.zip", [("first", stat.S_IFREG | 0o644, b"1"), *members])
     ret = bed.extracted(source, use_cmd_unzip=command)
-    assert ret["result"] is False and words in ret["comment"] and f"'{argument}'" in ret["comment"], ret
+    assert ret["result"] is False and message in ret["comment"] and f"'{argument}'" in ret["comment"], ret
     with pytest.raises(CommandExecutionError, match=argument):
         bed.call("cmd_unzip" if command else "unzip", source, str(bed.out))
     assert not bed.out.exists() and bed.harm() == []
 
 
 @pytest.mark.parametrize("command", [False, True])
-def test_backslashes_of_a_zip_archive_lead_nowhere(bed: Bed, command: bool) -> None:
-    """``unzip`` treats them as slashes in archives that were made on DOS."""
-    source = zipped(bed.folder / "a.zip", [("..\\secret\\x", stat.S_IFREG | 0o644, b"x")])
+def test_backslashes_in_a_zip_archive_are_no_separators(bed: Bed, command: bool) -> None:
+    """``unzip`` treats them as slashes in archives from DOS."""
+    source = zip_archive(bed.folder / "a.zip", [("..\\secret\\x", stat.S_IFREG | 0o644, b"x")])
     data = bytearray(Path(source).read_bytes())
     data[data.index(b"PK\1\2") + 5] = 0
     Path(source).write_bytes(data)
@@ -309,32 +317,32 @@ def test_backslashes_of_a_zip_archive_lead_nowhere(bed: Bed, command: bool) -> N
 
 
 @pytest.mark.parametrize("options", ["xf", "-xf", "xvf", "--extract --file", "-xPf"])
-def test_archive_tar_refuses_when_it_extracts(bed: Bed, options: str) -> None:
-    source = tarred(bed.folder / "a.tar", [entry("a", data=b"1"), entry("su", mode=0o4755)])
+def test_archive_tar_refuses_hostile_members_only_when_it_extracts(bed: Bed, options: str) -> None:
+    source = tar_archive(bed.folder / "a.tar", [entry("a", data=b"1"), entry("su", mode=0o4755)])
     bed.out.mkdir()
     with pytest.raises(CommandExecutionError, match="su has the set-user-ID bit"):
         bed.call("tar", options, source, dest=str(bed.out))
     assert list(bed.out.iterdir()) == []
-    said = bed.call("tar", options, source, dest=str(bed.out), allow_setid=True)
+    output = bed.call("tar", options, source, dest=str(bed.out), allow_setid=True)
     assert sorted(path.name for path in bed.out.iterdir()) == ["a", "su"]
-    assert said == (["a", "su"] if "v" in options else [])
+    assert output == (["a", "su"] if "v" in options else [])
     assert bed.call("tar", "tf", source) == ["a", "su"]
 
 
 def test_archive_tar_extracts_some_members_only(bed: Bed) -> None:
-    tarred(bed.folder / "a.tar", [entry("a", data=b"1"), entry("b", data=b"2")])
+    tar_archive(bed.folder / "a.tar", [entry("a", data=b"1"), entry("b", data=b"2")])
     bed.out.mkdir()
     bed.call("tar", "xf", "../a.tar", sources="b", cwd=str(bed.out))
     assert [path.name for path in bed.out.iterdir()] == ["b"]
 
 
 @needs_root
-def test_what_a_program_reads_otherwise_than_we_do_is_looked_at_afterwards(bed: Bed) -> None:
-    """After the end of the archive for our parser there is more, which an option makes tar read."""
-    source = tarred(bed.folder / "a.tar", [entry("a", data=b"1")])
-    more = tarred(bed.folder / "b.tar", [entry("su", mode=0o4755, data=b"x"), entry("pipe", tarfile.FIFOTYPE)])
+def test_members_that_only_the_program_reads_are_checked_after_extraction(bed: Bed) -> None:
+    """Our parser stops at the end of the archive; behind it are members that an option makes tar read."""
+    source = tar_archive(bed.folder / "a.tar", [entry("a", data=b"1")])
+    appended = tar_archive(bed.folder / "b.tar", [entry("su", mode=0o4755, data=b"x"), entry("pipe", tarfile.FIFOTYPE)])
     with open(source, "ab") as stream:
-        stream.write(Path(more).read_bytes())
+        stream.write(Path(appended).read_bytes())
     ret = bed.extracted(source, options="--ignore-zeros")
     assert ret["result"] is False
     assert "- pipe is a FIFO" in ret["comment"] and "- su has the set-user-ID bit" in ret["comment"]
@@ -342,7 +350,7 @@ def test_what_a_program_reads_otherwise_than_we_do_is_looked_at_afterwards(bed: 
 
 
 FAKE_RAR = """#!/bin/sh
-# What unrar does, as far as archive.py asks it: a rar archive is here a tar archive.
+# The parts of unrar that archive.py uses; the archive is a tar archive.
 case $1 in
 lt) cat "$2.lt" ;;
 x) tar -xpf "$3" -C "$4" 2>/dev/null; echo "Extracting  $4 OK" ;;
@@ -351,22 +359,22 @@ esac
 
 
 @needs_root
-def test_a_rar_archive_is_looked_at_before_and_after(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rar_archive_is_checked_before_and_after_extraction(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     program = bed.folder / "bin/unrar"
     program.parent.mkdir()
     program.write_text(FAKE_RAR)
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    source = tarred(bed.folder / "a.rar", [entry("a", data=b"1"), entry("null", tarfile.CHRTYPE)])
+    source = tar_archive(bed.folder / "a.rar", [entry("a", data=b"1"), entry("null", tarfile.CHRTYPE)])
     listing = "Details: RAR 5\n\n    Name: {}\n    Type: File\n  Attributes: {}\n\n    Name: b\n    Type: File\n"
-    for name, mode, words in (
+    for name, mode, message in (
         ("../x", "-rw-r--r--", "../x has '..'"),
         ("su", "-rwsr-xr-x", "su has the set-user-ID bit (mode 4755)"),
         ("a", "-rw-r--r--", "null is a character device"),
     ):
         Path(source + ".lt").write_text(listing.format(name, mode))
         ret = bed.extracted(source)
-        assert ret["result"] is False and words in ret["comment"], ret
+        assert ret["result"] is False and message in ret["comment"], ret
         assert not bed.out.exists() and bed.harm() == []
     ret = bed.extracted(source, allow_devices=True)
     assert ret["result"] is True and ret["changes"]["extracted_files"] == [f"Extracting  {bed.out}/ OK"]
@@ -386,21 +394,21 @@ def test_links_of_others_are_not_followed(bed: Bed, kind: str) -> None:
     os.lchown(bed.out / "d", 1, 1)
     os.chown(bed.out, 1, 1)
     if "zip" in kind:
-        source = zipped(bed.folder / "a.zip", [("d/x", stat.S_IFREG | 0o644, b"x")])
-        more: dict[str, Any] = {"use_cmd_unzip": kind == "unzip"}
+        source = zip_archive(bed.folder / "a.zip", [("d/x", stat.S_IFREG | 0o644, b"x")])
+        options: dict[str, Any] = {"use_cmd_unzip": kind == "unzip"}
     else:
-        source = tarred(bed.folder / "a.tar", [entry("d/x", data=b"x")])
-        more = {"options": "-p"} if "-p" in kind else {}
-    ret = bed.extracted(source, overwrite=True, archive_format="zip" if "zip" in kind else "tar", **more)
+        source = tar_archive(bed.folder / "a.tar", [entry("d/x", data=b"x")])
+        options = {"options": "-p"} if "-p" in kind else {}
+    ret = bed.extracted(source, overwrite=True, archive_format="zip" if "zip" in kind else "tar", **options)
     assert ret["result"] is False and bed.harm() == []
 
 
 def test_our_own_links_are_followed(bed: Bed) -> None:
-    """As tar and zip do, if no other user can change the link."""
+    """As by tar and unzip, if no other user can change the link."""
     bed.out.mkdir()
     (bed.folder / "elsewhere").mkdir()
     (bed.out / "d").symlink_to("../elsewhere")
-    source = tarred(bed.folder / "a.tar", [entry("d/x", data=b"x")])
+    source = tar_archive(bed.folder / "a.tar", [entry("d/x", data=b"x")])
     assert bed.extracted(source)["result"] is True
     assert (bed.folder / "elsewhere/x").read_text() == "x" and (bed.out / "d").is_symlink()
 
@@ -410,7 +418,7 @@ def test_a_planted_link_or_file_is_replaced_not_written_to(bed: Bed) -> None:
     bed.out.mkdir()
     (bed.out / "x").symlink_to(bed.secret / "shadow")
     os.link(bed.secret / "shadow", bed.out / "y")
-    source = tarred(bed.folder / "a.tar", [entry("x", data=b"new"), entry("y", data=b"new")])
+    source = tar_archive(bed.folder / "a.tar", [entry("x", data=b"new"), entry("y", data=b"new")])
     ret = bed.extracted(source, overwrite=True, force=True)
     assert ret["result"] is True, ret
     assert (bed.out / "x").read_text() == (bed.out / "y").read_text() == "new" and bed.harm() == []
@@ -420,22 +428,22 @@ def test_a_planted_link_or_file_is_replaced_not_written_to(bed: Bed) -> None:
 @pytest.mark.parametrize("options", [None, "-p", "--numeric-owner --overwrite"])
 def test_results_equal_those_of_tar(bed: Bed, options: str | None) -> None:
     """Owners, modes, times, links and existing folders equal the results of the program itself."""
-    made = bed.folder / "made"
+    tree = bed.folder / "made"
     for folder in ("top/sub/deep", "top/empty"):
-        (made / folder).mkdir(parents=True)
-    (made / "top/sub/f").write_text("new")
-    (made / "top/sub/deep/g").write_text("g")
-    os.link(made / "top/sub/f", made / "top/h")
-    (made / "top/l").symlink_to("/etc/passwd")
-    os.chown(made / "top/sub", 1, 2)
-    os.chown(made / "top/sub/f", 3, 4)
-    (made / "top/sub").chmod(0o751)
-    made.chmod(0o711)
-    os.chown(made, 5, 5)
-    for path in (made / "top/sub/f", made / "top/sub", made / "top", made):
+        (tree / folder).mkdir(parents=True)
+    (tree / "top/sub/f").write_text("new")
+    (tree / "top/sub/deep/g").write_text("g")
+    os.link(tree / "top/sub/f", tree / "top/h")
+    (tree / "top/l").symlink_to("/etc/passwd")
+    os.chown(tree / "top/sub", 1, 2)
+    os.chown(tree / "top/sub/f", 3, 4)
+    (tree / "top/sub").chmod(0o751)
+    tree.chmod(0o711)
+    os.chown(tree, 5, 5)
+    for path in (tree / "top/sub/f", tree / "top/sub", tree / "top", tree):
         os.utime(path, (1_500_000_000, 1_500_000_000))
     source = str(bed.folder / "a.tar")
-    subprocess.run(["tar", "-cf", source, "-C", str(made), "."], check=True)
+    subprocess.run(["tar", "-cf", source, "-C", str(tree), "."], check=True)
     plain = bed.folder / "plain"
     for folder in (plain, bed.out):
         (folder / "top/sub").mkdir(parents=True)
@@ -446,17 +454,17 @@ def test_results_equal_those_of_tar(bed: Bed, options: str | None) -> None:
     subprocess.run(["tar", "-xp", *(options or "").split(), "-f", source, "-C", str(plain)], check=True)
     ret = bed.extracted(source, overwrite=True, force=True, options=options)
     assert ret["result"] is True, ret
-    assert seen(bed.out) == seen(plain)
+    assert snapshot(bed.out) == snapshot(plain)
 
 
-def seen(top: Path) -> dict[str, Any]:
-    found = {}
+def snapshot(top: Path) -> dict[str, Any]:
+    properties = {}
     for path in [top, *top.rglob("*")]:
         st = path.lstat()
         content = os.readlink(path) if path.is_symlink() else path.read_text() if path.is_file() else ""
-        # when files were added to others: now both
+        # folders to which files were added have the current time
         clock = st.st_mtime if st.st_mtime < 1_600_000_000 else "now"
-        found[str(path.relative_to(top))] = (
+        properties[str(path.relative_to(top))] = (
             oct(st.st_mode),
             st.st_uid,
             st.st_gid,
@@ -464,23 +472,25 @@ def seen(top: Path) -> dict[str, Any]:
             clock,
             0 if path.is_dir() else st.st_nlink,
         )
-    return found
+    return properties
 
 
-@pytest.mark.parametrize("options, kept", [("--keep-newer-files", True), ("--skip-old-files", True), ("-p", False)])
-def test_options_that_look_at_the_folder(bed: Bed, options: str, kept: bool) -> None:
+@pytest.mark.parametrize(
+    "options, unchanged", [("--keep-newer-files", True), ("--skip-old-files", True), ("-p", False)]
+)
+def test_options_that_depend_on_existing_files_are_applied(bed: Bed, options: str, unchanged: bool) -> None:
     bed.out.mkdir()
     (bed.out / "x").write_text("mine")
-    source = tarred(bed.folder / "a.tar", [entry("x", data=b"theirs"), entry("y")])
+    source = tar_archive(bed.folder / "a.tar", [entry("x", data=b"theirs"), entry("y")])
     assert bed.extracted(source, options=options)["result"] is True
-    assert (bed.out / "x").read_text() == ("mine" if kept else "theirs")
+    assert (bed.out / "x").read_text() == ("mine" if unchanged else "theirs")
 
 
 @needs_root
-def test_options_that_look_at_a_folder_of_others(bed: Bed) -> None:
+def test_options_that_depend_on_existing_files_are_refused_in_a_folder_of_others(bed: Bed) -> None:
     bed.out.mkdir()
     os.chown(bed.out, 1, 1)
-    source = tarred(bed.folder / "a.tar", [entry("x", data=b"theirs")])
+    source = tar_archive(bed.folder / "a.tar", [entry("x", data=b"theirs")])
     for options in ("--keep-newer-files", "-C .", "-k"):
         ret = bed.extracted(source, options=options)
         assert ret["result"] is False and "can be changed by other users" in ret["comment"]
@@ -488,13 +498,13 @@ def test_options_that_look_at_a_folder_of_others(bed: Bed) -> None:
 
 
 @needs_root
-def test_another_file_system_in_the_folder(bed: Bed) -> None:
+def test_members_are_extracted_into_another_file_system_in_the_folder(bed: Bed) -> None:
     inner = bed.out / "d/inner"
     inner.mkdir(parents=True)
     if subprocess.run(["mount", "-t", "tmpfs", "none", str(inner)], check=False).returncode:
         pytest.skip("cannot mount here")
     try:
-        source = tarred(
+        source = tar_archive(
             bed.folder / "a.tar",
             [
                 entry("d/inner/sub", tarfile.DIRTYPE, mode=0o750),
@@ -517,8 +527,8 @@ def test_a_source_that_others_can_change_is_copied_first(bed: Bed) -> None:
     """The owner replaces it after the check: the checked content is extracted."""
     home = bed.folder / "home"
     home.mkdir()
-    source = tarred(home / "a.tar", [entry("x", data=b"good")])
-    evil = Path(tarred(bed.folder / "evil.tar", [entry("x", data=b"evil"), entry("su", mode=0o4755)])).read_bytes()
+    source = tar_archive(home / "a.tar", [entry("x", data=b"good")])
+    evil = Path(tar_archive(bed.folder / "evil.tar", [entry("x", data=b"evil"), entry("su", mode=0o4755)])).read_bytes()
     os.chown(source, 1, 1)
     run_all = bed.loaders.modules["cmd.run_all"]
 
@@ -534,15 +544,15 @@ def test_a_source_that_others_can_change_is_copied_first(bed: Bed) -> None:
 
 
 def test_an_abandoned_stage_is_removed(bed: Bed) -> None:
-    left = bed.out / ".pushsalt-extract-0123"
-    (left / "big/deep").mkdir(parents=True)
-    left.chmod(0o700)
-    assert bed.extracted(tarred(bed.folder / "a.tar", [entry("x")]))["result"] is True
+    stage = bed.out / ".pushsalt-extract-0123"
+    (stage / "big/deep").mkdir(parents=True)
+    stage.chmod(0o700)
+    assert bed.extracted(tar_archive(bed.folder / "a.tar", [entry("x")]))["result"] is True
     assert [path.name for path in bed.out.iterdir()] == ["x"]
 
 
 def test_no_stage_is_left_of_an_extraction_that_fails(bed: Bed) -> None:
-    source = tarred(bed.folder / "a.tar", [entry("d/x", data=b"x" * 5000), entry("y")])
+    source = tar_archive(bed.folder / "a.tar", [entry("d/x", data=b"x" * 5000), entry("y")])
     data = Path(source).read_bytes()
     Path(source).write_bytes(data[:3000])
     bed.out.mkdir()
@@ -550,8 +560,8 @@ def test_no_stage_is_left_of_an_extraction_that_fails(bed: Bed) -> None:
     assert [path.name for path in bed.out.rglob("*")] == ["d", "x"]
 
 
-def test_very_deep_archives_end_in_an_error(bed: Bed) -> None:
-    source = tarred(
+def test_very_deep_archives_are_an_error(bed: Bed) -> None:
+    source = tar_archive(
         bed.folder / "a.tar", [entry("d/" * number + "d", tarfile.DIRTYPE, mode=0o755) for number in range(300)]
     )
     ret = bed.extracted(source)

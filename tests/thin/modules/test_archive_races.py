@@ -1,7 +1,7 @@
-"""Root extracts, clones and cleans in a folder whose owner swaps in links meanwhile: no other file is affected.
+"""Root extracts, clones and cleans in a folder whose owner swaps in links: no other file is affected.
 
-``PUSHSALT_RACE_ROUNDS`` is the number of rounds of each case (use 1000 by hand); otherwise each has a few seconds.
-Control tests race against code that works by paths, and must find damage; otherwise the tests would prove nothing.
+``PUSHSALT_RACE_ROUNDS`` is the number of rounds of each case (use 1000 by hand); without it, each case takes seconds.
+Control tests race against code that works by paths, and must find damage: they show that the tests can fail.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import pytest
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(os.geteuid() != 0, reason="only root has something to lose in a folder of others"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can work in folders of other users"),
 ]
 
 ROUNDS = int(os.environ.get("PUSHSALT_RACE_ROUNDS", "0"))
@@ -52,11 +52,11 @@ class Arena:
         self.top.mkdir()
         os.chown(self.top, NOBODY, NOBODY)
         self.loaders = make_loaders(opts={"cachedir": str(base / "cache")}, extra={"__env__": "base"})
-        self.before = self.seen()
+        self.before = self.snapshot()
         self.archives()
 
     def archives(self) -> None:
-        """With a directory that has an entry, and one that has none."""
+        """Create archives with a directory that is a member, and one that is not."""
         members = {"d/x": b"new\n", "d/sub/y": b"new\n", "f": b"new\n"}
         with tarfile.open(self.base / "a.tar", "w") as tar, zipfile.ZipFile(self.base / "a.zip", "w") as archive:
             info = tarfile.TarInfo("d")
@@ -70,16 +70,16 @@ class Arena:
                 plain.external_attr = (stat.S_IFREG | 0o666) << 16
                 archive.writestr(plain, data)
 
-    def seen(self) -> dict[str, Any]:
-        found = {}
+    def snapshot(self) -> dict[str, Any]:
+        properties = {}
         for path in sorted([self.canary, *self.canary.rglob("*")]):
             st = path.lstat()
             content = path.read_text() if stat.S_ISREG(st.st_mode) else ""
-            found[str(path.relative_to(self.canary))] = (st.st_mode, st.st_uid, st.st_gid, st.st_nlink, content)
-        return found
+            properties[str(path.relative_to(self.canary))] = (st.st_mode, st.st_uid, st.st_gid, st.st_nlink, content)
+        return properties
 
     def harm(self) -> str:
-        now = self.seen()
+        now = self.snapshot()
         for path in sorted(set(now) | set(self.before)):
             if now.get(path) != self.before.get(path):
                 return f"{path}: {self.before.get(path)} is {now.get(path)}"
@@ -99,7 +99,7 @@ class Arena:
                 os.setgid(NOBODY)
                 os.setuid(NOBODY)
                 os.chdir(self.top)
-                self.swap_on()
+                self.swap_forever()
             finally:
                 os._exit(1)
         try:
@@ -108,7 +108,7 @@ class Arena:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
 
-    def swap_on(self) -> None:
+    def swap_forever(self) -> None:
         """Swap as fast as possible, without end."""
         while True:
             os.chdir(self.top)
@@ -128,21 +128,21 @@ class Arena:
             with suppress(OSError):
                 os.rename(aside, name)
         elif os.path.isdir(aside):
-            os.mkdir(name)  # the user's own; that of root continues in its place
+            os.mkdir(name)  # a new folder of the user; root continues in the moved one
 
     def rounds(self, work: Callable[[], Any]) -> tuple[int, int]:
         """(rounds, number of rounds that succeeded)."""
-        count = good = 0
-        began = time.monotonic()
-        while count < ROUNDS if ROUNDS else time.monotonic() - began < SECONDS:
+        count = succeeded = 0
+        start = time.monotonic()
+        while count < ROUNDS if ROUNDS else time.monotonic() - start < SECONDS:
             if count % 5 == 0:
                 self.restore()
             with self.racing():
                 for _ in range(5):
-                    good += bool(work())
+                    succeeded += bool(work())
                     count += 1
             assert not self.harm(), f"round {count}: {self.harm()}"
-        return count, good
+        return count, succeeded
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def extracted(arena: Arena, source: str, **kwargs: Any) -> bool:
     return ret["result"] is True
 
 
-WAYS: dict[str, tuple[str, dict[str, Any]]] = {
+METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "tar": ("a.tar", {}),
     "tar with options": ("a.tar", {"options": "--no-same-owner"}),
     "tar and owners": ("a.tar", {"user": "nobody", "group": "root"}),
@@ -168,22 +168,22 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.timeout(3000 if ROUNDS else 120)
-@pytest.mark.parametrize("way", WAYS)
-def test_archives_are_extracted_into_their_folder_alone(arena: Arena, way: str) -> None:
-    source, more = WAYS[way]
-    count, good = arena.rounds(lambda: extracted(arena, source, **more))
-    print(f"{way}: {count} rounds, {good} came to a good end")
-    assert good
+@pytest.mark.parametrize("method", METHODS)
+def test_archives_are_extracted_only_into_their_folder(arena: Arena, method: str) -> None:
+    source, options = METHODS[method]
+    count, succeeded = arena.rounds(lambda: extracted(arena, source, **options))
+    print(f"{method}: {count} rounds, {succeeded} succeeded")
+    assert succeeded
     assert not [path for path in arena.base.rglob("*") if path.name.startswith(".pushsalt") and path.is_file()]
 
 
 @pytest.mark.timeout(3000 if ROUNDS else 120)
-def test_repositories_are_cloned_into_their_folder_alone(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repositories_are_cloned_only_into_their_folder(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"):
         monkeypatch.setenv(name, "x@y")
     monkeypatch.setenv("HOME", str(arena.base))
-    made = "git init -q o && cd o && mkdir d && echo x > d/x && echo new > kept && git add -A && git commit -qm 1"
-    subprocess.run(made, shell=True, cwd=arena.base, check=True)
+    script = "git init -q o && cd o && mkdir d && echo x > d/x && echo new > kept && git add -A && git commit -qm 1"
+    subprocess.run(script, shell=True, cwd=arena.base, check=True)
 
     def work() -> bool:
         from thin.exceptions import CommandExecutionError
@@ -216,11 +216,11 @@ def test_only_a_failed_environment_is_removed(arena: Arena) -> None:
         arena.loaders.modules["virtualenv.create"](str(path), venv_bin=str(program))
         return not path.exists()
 
-    # the program itself follows links: what it creates through one is not ours to remove
+    # the program itself follows links, and creates these files through one
     for name in ("bin", "bin/python"):
-        place = arena.canary / "venv" / name
-        place.mkdir() if name == "bin" else place.write_text("\n")
-    arena.before = arena.seen()
+        path = arena.canary / "venv" / name
+        path.mkdir() if name == "bin" else path.write_text("\n")
+    arena.before = arena.snapshot()
     print(arena.rounds(work))
 
 
@@ -235,7 +235,7 @@ def control(arena: Arena, work: Callable[[], Any]) -> None:
                     work()
         if arena.harm():
             return
-    pytest.fail("nothing came to harm: this race cannot fail")
+    pytest.fail("no damage: the race does not test anything")
 
 
 def test_control_tar_by_a_path(arena: Arena) -> None:

@@ -1,4 +1,4 @@
-"""The data store on the target, signatures made there, and a working directory that only root can enter."""
+"""The data store on the target, signatures, and a working directory that only root can enter."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ def call(make_loaders, tmp_path):
     return lambda name, *args: make_loaders(opts={"cachedir": str(tmp_path / "cache")}).modules["data." + name](*args)
 
 
-def test_the_store(call, tmp_path):
+def test_data_is_stored_and_changed(call, tmp_path):
     assert call("load") == {} and call("pop", "a", 1) == 1 and call("clear") is True
     assert call("update", "a", [1, {"b": None}]) is True and call("update", "b", "ü")
     assert call("items") == {"a": [1, {"b": None}], "b": "ü"}
@@ -40,12 +40,12 @@ def test_the_store(call, tmp_path):
 @pytest.mark.parametrize("algorithm", ["RSA", "EC", "ED25519"])
 @pytest.mark.parametrize("secret", [None, "hunter 1"])
 def test_signatures_are_verified(make_loaders, tmp_path, algorithm, secret):
-    more = ["-pkeyopt", "ec_paramgen_curve:P-256"] if algorithm == "EC" else []
+    options = ["-pkeyopt", "ec_paramgen_curve:P-256"] if algorithm == "EC" else []
     private, public, out = (tmp_path / name for name in ("private.pem", "public.pem", "out"))
-    lock = ["-aes256", "-pass", f"pass:{secret}"] if secret else []
-    subprocess.run(["openssl", "genpkey", "-algorithm", algorithm, *more, *lock, "-out", private], check=True)
-    unlock = ["-passin", f"pass:{secret}"] if secret else []
-    subprocess.run(["openssl", "pkey", "-in", private, *unlock, "-pubout", "-out", public], check=True)
+    encrypt = ["-aes256", "-pass", f"pass:{secret}"] if secret else []
+    subprocess.run(["openssl", "genpkey", "-algorithm", algorithm, *options, *encrypt, "-out", private], check=True)
+    decrypt = ["-passin", f"pass:{secret}"] if secret else []
+    subprocess.run(["openssl", "pkey", "-in", private, *decrypt, "-pubout", "-out", public], check=True)
     asymmetric = make_loaders().modules.asymmetric
     (tmp_path / "file").write_text("words")
     for key in (str(private), private.read_text()):
@@ -53,21 +53,21 @@ def test_signatures_are_verified(make_loaders, tmp_path, algorithm, secret):
         for data in ({"text": "words"}, {"filename": str(tmp_path / "file")}):
             assert asymmetric.verify(signature=signature, pubkey=str(public), **data)["res"] is True
         assert asymmetric.verify(text="other", signature=signature, pubkey=str(public))["res"] is False
-    said = asymmetric.sign(str(private), secret, filename=str(tmp_path / "file"), path=str(out))
-    assert said == f"Signature written to '{out}'"
+    message = asymmetric.sign(str(private), secret, filename=str(tmp_path / "file"), path=str(out))
+    assert message == f"Signature written to '{out}'"
     assert asymmetric.verify(text="words", signature=str(out), pubkey=str(public))["res"] is True
     if secret:
         with pytest.raises(CommandExecutionError, match="Could not load the private key"):
             asymmetric.sign(str(private), "wrong", text="words")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_a_working_directory_that_the_user_cannot_reach(make_loaders, tmp_path):
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run as another user")
+def test_a_user_works_in_a_directory_that_only_root_can_enter(make_loaders, tmp_path):
     (tmp_path / "closed" / "open").mkdir(parents=True)
     (tmp_path / "closed").chmod(0o700)
-    where = str(tmp_path / "closed" / "open")
+    path = str(tmp_path / "closed" / "open")
     cmd = make_loaders().modules.cmd
-    assert cmd.run("pwd", cwd=where, runas="nobody", python_shell=False) == where
-    assert cmd.run("id -un", cwd=where, runas="nobody", python_shell=False) == "nobody"
+    assert cmd.run("pwd", cwd=path, runas="nobody", python_shell=False) == path
+    assert cmd.run("id -un", cwd=path, runas="nobody", python_shell=False) == "nobody"
     with pytest.raises(OSError, match="No such file"):
-        process.run(["/bin/true"], cwd=where + "/nowhere")
+        process.run(["/bin/true"], cwd=path + "/nowhere")

@@ -1,4 +1,4 @@
-"""Calls of psql and MySQL's client, with stand-ins that record them: for servers that a test cannot start."""
+"""Calls of psql and MySQL's client, by scripts that record them: for servers that a test cannot start."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from thin.utils.formats import pgpass
 
 CLIENT = """#!{python} -IS
 import json, os, sys
-asked = sys.stdin.read()
+statement = sys.stdin.read()
 with open({log!r}, "a") as log:
-    log.write(json.dumps([sys.argv[1:], dict(os.environ), asked]) + "\\n")
+    log.write(json.dumps([sys.argv[1:], dict(os.environ), statement]) + "\\n")
 for part, rows in json.loads({answers!r}):
-    if part in asked:
+    if part in statement:
         if isinstance(rows, str):
             sys.stderr.write(rows)
             sys.exit(1)
@@ -31,21 +31,21 @@ PSQL = {"head": "rolsuper\n", "row": "{row}\n", "tail": ""}
 
 @pytest.fixture
 def client(tmp_path, monkeypatch, make_loaders):
-    """Replaces the client by a program with these rows; returns the functions, and the recorded calls."""
+    """A function that replaces a client by a script with these rows: the modules, and a function for its calls."""
 
-    def put(name, shape, answers, pillar=None):
-        place = tmp_path / "bin"
-        place.mkdir()
+    def install(name, shape, answers, pillar=None):
+        folder = tmp_path / "bin"
+        folder.mkdir()
         log = tmp_path / "log"
         log.write_text("")
         text = CLIENT.format(python=sys.executable, log=str(log), answers=json.dumps(answers), **shape)
-        (place / name).write_text(text)
-        (place / name).chmod(0o755)
-        monkeypatch.setenv("PATH", str(place))  # alone: a real client in PATH would be preferred
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+        monkeypatch.setenv("PATH", str(folder))  # without other folders: a real client in PATH would be preferred
         loaders = make_loaders(pillar=pillar or {})
         return loaders.modules, lambda: [json.loads(line) for line in log.read_text().splitlines()]
 
-    return put
+    return install
 
 
 @pytest.mark.parametrize(
@@ -65,11 +65,11 @@ def client(tmp_path, monkeypatch, make_loaders):
         ("8.0.36", {"allow_passwordless": True}, ""),
     ],
 )
-def test_new_accounts(client, version, args, sql):
+def test_the_statement_for_a_new_account(client, version, args, sql):
     answers = [["VERSION()", [version]], ["FROM mysql.user", []], ["PLUGIN_STATUS", ["ACTIVE"]]]
-    functions, called = client("mysql", MYSQL, answers)
+    functions, calls = client("mysql", MYSQL, answers)
     assert functions["mysql.user_create"]("frank", "localhost", **args) is True
-    assert called()[-1][2] == f"CREATE USER 'frank'@'localhost' {sql}".rstrip() + ";\n"
+    assert calls()[-1][2] == f"CREATE USER 'frank'@'localhost' {sql}".rstrip() + ";\n"
 
 
 @pytest.mark.parametrize(
@@ -102,43 +102,43 @@ def test_new_accounts(client, version, args, sql):
         ),
     ],
 )
-def test_other_passwords(client, version, plugin, args, sql):
+def test_the_statement_for_a_changed_password(client, version, plugin, args, sql):
     answers = [["VERSION()", [version]], ["SELECT plugin", [plugin]], ["SELECT User", ["frank"]], ["column_name", []]]
-    functions, called = client("mysql", MYSQL, answers)
+    functions, calls = client("mysql", MYSQL, answers)
     assert functions["mysql.user_chpass"]("frank", "localhost", **args) is True
-    assert called()[-1][2] == sql + ";\n"
+    assert calls()[-1][2] == sql + ";\n"
 
 
-def test_the_way_to_a_server(client):
+def test_connection_options_come_from_arguments_and_pillar(client):
     pillar = {"mysql.host": "db1", "mysql.user": "root", "mysql.pass": "pillars", "mysql.ssl": {"ca": "/ca.pem"}}
-    functions, called = client("mysql", MYSQL, [["SHOW DATABASES", ["a", "b"]]], pillar)
+    functions, calls = client("mysql", MYSQL, [["SHOW DATABASES", ["a", "b"]]], pillar)
     assert functions["mysql.db_list"](connection_port=3307, connection_pass="given") == ["a", "b"]
-    argv, env, _ = called()[0]
+    argv, env, _ = calls()[0]
     assert argv[0] == "--no-defaults"
     assert {"--host=db1", "--user=root", "--port=3307", "--ssl-ca=/ca.pem"} <= set(argv)
     assert env["MYSQL_PWD"] == "given"
-    assert not any("given" in word or "pillars" in word for word in argv)
+    assert not any("given" in argument or "pillars" in argument for argument in argv)
 
 
 def test_secrets_are_not_in_messages(client, lines):
-    refused = "ERROR 1064 (42000) at line 1: near 'BY 'gehe''im'' at line 1\n"
-    answers = [["VERSION()", ["8.0.36"]], ["FROM mysql.user", []], ["CREATE USER", refused]]
+    error = "ERROR 1064 (42000) at line 1: near 'BY 'gehe''im'' at line 1\n"
+    answers = [["VERSION()", ["8.0.36"]], ["FROM mysql.user", []], ["CREATE USER", error]]
     functions, _ = client("mysql", MYSQL, answers)
     assert functions["mysql.user_create"]("frank", password="gehe'im") is False
-    said = "\n".join(text for _, text in lines)
-    assert "MySQL Error 1064: near 'BY '…''" in said
-    assert "gehe" not in said
+    messages = "\n".join(text for _, text in lines)
+    assert "MySQL Error 1064: near 'BY '…''" in messages
+    assert "gehe" not in messages
 
 
 @pytest.mark.parametrize("encrypted", ["md5", "scram-sha-256"])
-def test_roles_of_postgres(client, lines, encrypted):
+def test_the_statement_for_a_changed_role(client, lines, encrypted):
     pillar = {"postgres.host": "db1", "postgres.pass": "way-in"}
-    functions, called = client("psql", PSQL, [["SELECT rolsuper", ["f"]]], pillar)
-    wanted = {"createdb": False, "rolepassword": "geheim", "encrypted": encrypted, "groups": ["a", 'b"c']}
-    assert functions["postgres.user_update"]("fr'ank", superuser=False, **wanted) is True
-    argv, env, sql = called()[-1]
+    functions, calls = client("psql", PSQL, [["SELECT rolsuper", ["f"]]], pillar)
+    options = {"createdb": False, "rolepassword": "geheim", "encrypted": encrypted, "groups": ["a", 'b"c']}
+    assert functions["postgres.user_update"]("fr'ank", superuser=False, **options) is True
+    argv, env, sql = calls()[-1]
     assert env["PGPASSWORD"] == "way-in"
-    assert not any("geheim" in word or "way-in" in word or "SCRAM" in word or "md5" in word for word in argv)
+    assert not any(secret in argument for argument in argv for secret in ("geheim", "way-in", "SCRAM", "md5"))
     first, *groups = sql.split(";\n")
     assert first.startswith("ALTER ROLE \"fr'ank\" WITH NOCREATEDB PASSWORD '")
     assert pgpass.verified("fr'ank", "geheim", first.rpartition("PASSWORD ")[2].strip("'"), encrypted)
@@ -146,23 +146,25 @@ def test_roles_of_postgres(client, lines, encrypted):
     assert "geheim" not in "\n".join(text for _, text in lines)
 
 
-def test_what_psql_says_is_kept_without_the_statement(client):
-    said = "ERROR:  role \"x\" does not exist\nLINE 1: ALTER ROLE x PASSWORD 'geheim'\n                ^\nHINT:  none\n"
-    functions, _ = client("psql", PSQL, [["SELECT", []], ["CREATE ROLE", said]], {"postgres.host": "db1"})
+def test_errors_of_psql_are_stored_without_the_statement(client):
+    error = (
+        "ERROR:  role \"x\" does not exist\nLINE 1: ALTER ROLE x PASSWORD 'geheim'\n                ^\nHINT:  none\n"
+    )
+    functions, _ = client("psql", PSQL, [["SELECT", []], ["CREATE ROLE", error]], {"postgres.host": "db1"})
     assert functions["postgres.user_create"]("x", rolepassword="geheim") is False
     context = functions.module("postgres.user_create")["__context__"]
     assert context["postgres.error"] == 'ERROR:  role "x" does not exist HINT:  none'
 
 
 @pytest.mark.parametrize("old", [False, True])
-def test_passwords_of_rabbitmq(client, old):
+def test_passwords_of_rabbitmq_go_to_stdin(client, old):
     answers = [["geheim", "Error: wrong arguments\nUsage:\nadd_user <username> <password>\n"]] if old else []
-    functions, called = client("rabbitmqctl", PSQL, answers)
+    functions, calls = client("rabbitmqctl", PSQL, answers)
     if old:
         functions["rabbitmq.check_password"]("anna", "geheim")
     else:
         assert functions["rabbitmq.add_user"]("anna", "geheim") == {"Added": ""}
-    argv, _, stdin = called()[0]
+    argv, _, stdin = calls()[0]
     assert argv == ["authenticate_user" if old else "add_user", "anna"]
     assert stdin == "geheim\n"
-    assert [words for words, _, _ in called()[1:]] == ([["authenticate_user", "anna", "geheim"]] if old else [])
+    assert [argv for argv, _, _ in calls()[1:]] == ([["authenticate_user", "anna", "geheim"]] if old else [])

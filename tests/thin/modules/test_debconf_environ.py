@@ -1,4 +1,4 @@
-"""Answers for debconf, with stand-ins for its two commands that use a file; environment variables."""
+"""Answers for debconf, with scripts in place of its two commands, which use a file; environment variables."""
 
 import os
 
@@ -37,22 +37,22 @@ def states(tmp_path, monkeypatch):
     return make
 
 
-def test_answers(states):
+def test_answers_are_set_once(states):
     data = {
         "p/q": {"type": "string", "value": "a b"},
         "p/n": {"type": "select", "value": 5},
         "p/b": {"type": "boolean", "value": False},
         "p/p": {"type": "password", "value": "secret"},
     }
-    foreseen = states(test=True).states["debconf.set"]("p", data)
-    assert (foreseen["result"], foreseen["changes"]["p/p"]) == (None, "New value: (password hidden)")
+    dry_run = states(test=True).states["debconf.set"]("p", data)
+    assert (dry_run["result"], dry_run["changes"]["p/p"]) == (None, "New value: (password hidden)")
     assert states().modules["debconf.show"]("p") is None
-    done = states().states["debconf.set"]("p", data)
-    assert done["changes"] == {"p/q": "a b", "p/n": "5", "p/b": "false", "p/p": "(password hidden)"}
+    ret = states().states["debconf.set"]("p", data)
+    assert ret["changes"] == {"p/q": "a b", "p/n": "5", "p/b": "false", "p/p": "(password hidden)"}
     assert ["p/p", "password", "secret"] in states().modules["debconf.show"]("p")
     for test in (False, True):
-        again = states(test=test).states["debconf.set"]("p", data)
-        assert (again["result"], again["changes"], again["comment"]) == (
+        unchanged = states(test=test).states["debconf.set"]("p", data)
+        assert (unchanged["result"], unchanged["changes"], unchanged["comment"]) == (
             True,
             {},
             "All specified answers are already set",
@@ -62,9 +62,9 @@ def test_answers(states):
 
 def test_a_refused_answer_is_a_failure(states, monkeypatch):
     monkeypatch.setenv("DEBCONF_FILE", "/nonexistent/file")
-    done = states().states["debconf.set"]("p", {"p/q": {"type": "string", "value": "x"}})
-    assert done["result"] is False
-    assert "debconf-set-selections failed" in done["comment"]
+    ret = states().states["debconf.set"]("p", {"p/q": {"type": "string", "value": "x"}})
+    assert ret["result"] is False
+    assert "debconf-set-selections failed" in ret["comment"]
     assert states().states["debconf.set"]("p", {"p/q": "x"})["result"] is False
 
 
@@ -79,22 +79,22 @@ def test_a_refused_answer_is_a_failure(states, monkeypatch):
         ({"PS_OLD": "y", "PS_NEW": "z"}, {}, {"PS_OLD": "y", "PS_NEW": "z"}),
     ],
 )
-def test_variables(value, options, changes, states, monkeypatch):
+def test_environment_variables_are_set(value, options, changes, states, monkeypatch):
     monkeypatch.setenv("PS_OLD", "old")
     monkeypatch.setenv("PS_NEW", "")
     monkeypatch.delenv("PS_NEW")
     arguments = {"name": "PS_NEW", "value": value, **options}
-    foreseen = states(test=True).states["environ.setenv"](**arguments)
-    assert (foreseen["changes"], os.environ["PS_OLD"]) == (changes, "old")
-    done = states().states["environ.setenv"](**arguments)
-    assert (done["result"], done["changes"]) == (True, changes)
+    dry_run = states(test=True).states["environ.setenv"](**arguments)
+    assert (dry_run["changes"], os.environ["PS_OLD"]) == (changes, "old")
+    ret = states().states["environ.setenv"](**arguments)
+    assert (ret["result"], ret["changes"]) == (True, changes)
     assert states().states["environ.setenv"](**arguments)["changes"] == {}
-    for key, one in changes.items():
-        assert os.environ.get(key) == one
+    for key, value in changes.items():
+        assert os.environ.get(key) == value
 
 
 @pytest.mark.parametrize(
-    "keys, want",
+    "keys, expected",
     [
         ("PS_OLD", {"PS_OLD": "old"}),
         (["PS_OLD", "PS_NONE"], {"PS_OLD": "old", "PS_NONE": "-"}),
@@ -102,9 +102,9 @@ def test_variables(value, options, changes, states, monkeypatch):
         (7, {}),
     ],
 )
-def test_asked_for_variables(keys, want, states, monkeypatch):
+def test_requested_variables_are_returned(keys, expected, states, monkeypatch):
     monkeypatch.setenv("PS_OLD", "old")
-    assert states().modules["environ.item"](keys, default="-") == want
+    assert states().modules["environ.item"](keys, default="-") == expected
 
 
 def test_apt_gets_no_options_of_needrestart(make_loaders):
@@ -112,6 +112,6 @@ def test_apt_gets_no_options_of_needrestart(make_loaders):
     from thin.utils.programs import aptrun
 
     loaders = make_loaders()
-    told = aptrun.run(loaders.modules["cmd.run_all"], loaders.opts, ["env"])["stdout"]
-    assert "DEBIAN_FRONTEND=noninteractive" in told
-    assert "NEEDRESTART" not in told
+    environment = aptrun.run(loaders.modules["cmd.run_all"], loaders.opts, ["env"])["stdout"]
+    assert "DEBIAN_FRONTEND=noninteractive" in environment
+    assert "NEEDRESTART" not in environment

@@ -1,4 +1,4 @@
-"""Disks: df, file systems in an image (blkid, mkfs), and settings of block devices by a stand-in in PATH."""
+"""Disks: df, file systems in an image (blkid, mkfs), and settings of block devices by a script in PATH."""
 
 import shutil
 
@@ -18,7 +18,7 @@ done
 """
 
 
-def test_usage(make_loaders):
+def test_usage_of_mounted_file_systems(make_loaders):
     disk = make_loaders().modules.disk
     root = disk.usage()["/"]
     assert set(root) == {"filesystem", "1K-blocks", "used", "available", "capacity"} and root["1K-blocks"].isdigit()
@@ -30,7 +30,7 @@ def test_usage(make_loaders):
 
 
 @pytest.mark.skipif(not shutil.which("mkfs.ext4") or not shutil.which("blkid"), reason="no mkfs.ext4 or no blkid")
-def test_file_systems(make_loaders, tmp_path):
+def test_an_image_is_formatted_once(make_loaders, tmp_path):
     image = tmp_path / "image"
     image.write_bytes(b"\0" * 4_000_000)
 
@@ -47,7 +47,7 @@ def test_file_systems(make_loaders, tmp_path):
     assert ret["comment"] == f"Changes to {image} cannot be applied. Not a block device."
 
 
-def test_settings(make_loaders, tmp_path, monkeypatch):
+def test_settings_of_a_block_device_are_changed(make_loaders, tmp_path, monkeypatch):
     (tmp_path / "getra").write_text("256\n")
     (tmp_path / "getro").write_text("0\n")
     (tmp_path / "blockdev").write_text(BLOCKDEV.format(state=tmp_path))

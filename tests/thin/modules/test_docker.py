@@ -26,7 +26,7 @@ class Bed:
     def call(self, function: str, *args: Any, **kwargs: Any) -> Any:
         return self.loaders.modules["docker." + function](*args, **kwargs)
 
-    def now(self) -> Any:
+    def current(self) -> Any:
         return self.engine.state
 
     def calls(self) -> list[list[str]]:
@@ -43,7 +43,7 @@ def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_loaders: Any) -> B
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("settings", "expected"),
     [
         ({"command": 'sh -c "sleep 1"', "tty": True}, (["--tty"], ["sh", "-c", "sleep 1"], {})),
         ({"env": [{"A": "x y"}, "B=2"]}, (["--env=A", "--env=B"], [], {"A": "x y", "B": "2"})),
@@ -59,11 +59,12 @@ def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_loaders: Any) -> B
         ({"labels": ["a=1", "b"], "detach": True, "init": None}, (["--label=a=1", "--label=b"], [], {})),
     ],
 )
-def test_settings_become_options(settings: dict[str, Any], words: Any) -> None:
-    assert dockerwords.container(settings) == words
+def test_settings_become_options(settings: dict[str, Any], expected: Any) -> None:
+    """``expected``: options, the command in the container, and environment."""
+    assert dockerwords.container(settings) == expected
 
 
-def test_unknown_settings() -> None:
+def test_unknown_settings_are_an_error() -> None:
     with pytest.raises(ValueError, match="Unknown argument\\(s\\): nonsense"):
         dockerwords.container({"nonsense": 1})
     assert dockerwords.networks([{"a": [{"ipv4_address": "x"}]}, "b"]) == {"a": {"ipv4_address": "x"}, "b": {}}
@@ -86,46 +87,46 @@ WEB = {
 }
 
 
-def test_a_container_runs(bed: Bed) -> None:
+def test_a_container_is_created_once(bed: Bed) -> None:
     ret = bed.state("docker_container.running", test=True, **WEB)
     assert (ret["result"], ret["comment"]) == (None, "Container 'web' would be created")
     ret = bed.state("docker_container.running", **WEB)
     assert (ret["result"], ret["comment"]) == (True, "Created container 'web'")
     assert ret["changes"]["state"] == {"old": None, "new": "running"}
-    assert bed.now()["container"]["web"]["Config"]["Env"][0] == "SECRET=hush"
+    assert bed.current()["container"]["web"]["Config"]["Env"][0] == "SECRET=hush"
     assert "hush" not in json.dumps(bed.calls())
     for test in (True, False):
         ret = bed.state("docker_container.running", test=test, **WEB)
         assert (ret["result"], ret["changes"]) == (True, {})
-        assert list(bed.now()["container"]) == ["web"], "the container for comparing was left"
+        assert list(bed.current()["container"]) == ["web"], "the container for comparison is removed"
 
 
-def test_a_container_that_was_made_otherwise_is_replaced(bed: Bed) -> None:
+def test_a_container_with_other_settings_is_replaced(bed: Bed) -> None:
     first = bed.state("docker_container.running", **WEB)["changes"]["container_id"]["added"]
     new = {**WEB, "command": "sleep 10", "labels": None}
     ret = bed.state("docker_container.running", test=True, **new)
     differ = {"Cmd": {"old": ["sleep", "9"], "new": ["sleep", "10"]}, "Labels": {"old": {"a": "b"}, "new": None}}
     assert (ret["result"], ret["changes"]) == (None, {"container": {"Config": differ}})
-    assert bed.now()["container"]["web"]["Id"] == first
+    assert bed.current()["container"]["web"]["Id"] == first
     ret = bed.state("docker_container.running", **new)
     assert ret["changes"]["container_id"]["removed"] == [first]
-    assert list(bed.now()["container"]) == ["web"]
+    assert list(bed.current()["container"]) == ["web"]
     assert bed.state("docker_container.running", **new)["changes"] == {}
     ret = bed.state("docker_container.mod_watch", sfun="running", **new)
     assert ret["comment"] == "Replaced container 'web'"
     ret = bed.state("docker_container.mod_watch", sfun="running", watch_action="SIGHUP", **new)
     assert ret["changes"] == {"signal": "SIGHUP"}
-    assert bed.now()["container"]["web"]["Signals"] == ["SIGHUP"]
+    assert bed.current()["container"]["web"]["Signals"] == ["SIGHUP"]
 
 
 def test_a_container_is_started_stopped_and_removed(bed: Bed) -> None:
     bed.state("docker_container.running", start=False, **WEB)
-    assert bed.call("state", "web") == "running", "one that was not there is started in any case"
+    assert bed.call("state", "web") == "running", "a new container is started in any case"
     bed.call("stop", "web")
     assert bed.state("docker_container.running", start=False, **WEB)["changes"] == {}
     ret = bed.state("docker_container.running", test=True, **WEB)
-    words = "Container 'web' is already configured as specified. Container would be started."
-    assert (ret["result"], ret["comment"]) == (None, words)
+    comment = "Container 'web' is already configured as specified. Container would be started."
+    assert (ret["result"], ret["comment"]) == (None, comment)
     ret = bed.state("docker_container.running", **WEB)
     assert ret["changes"] == {"state": {"old": "stopped", "new": "running"}}
     for test in (True, False):
@@ -160,13 +161,13 @@ def test_failures_are_reported(bed: Bed) -> None:
     assert (ret["result"], ret["comment"]) == (False, "The following networks are not present: nowhere")
     ret = bed.state("docker_container.running", name="x", image="tiny:1", memory="1g", mem_limit="2g")
     assert ret["comment"] == "'memory' is an alias for 'mem_limit', they cannot both be used"
-    assert list(bed.now()["container"]) == ["short"]
+    assert list(bed.current()["container"]) == ["short"]
     with pytest.raises(Exception, match="Error 404"):
         bed.call("inspect_container", "nobody")
     assert bed.call("resolve_image_id", "nobody") is False
 
 
-def test_networks(bed: Bed) -> None:
+def test_networks_are_created_changed_and_removed(bed: Bed) -> None:
     wanted = {"name": "net", "subnet": "10.9.0.0/24", "labels": ["a=b"]}
     assert bed.state("docker_network.present", test=True, **wanted)["comment"] == "Network will be created"
     assert bed.state("docker_network.present", **wanted)["changes"] == {"created": True}
@@ -177,7 +178,7 @@ def test_networks(bed: Bed) -> None:
         "net": {"IPAM": {"Config": {"old": [pool], "new": []}}, "Labels": {"old": {"a": "b"}, "new": {}}}
     }
     bed.state("docker_container.running", networks=["net"], **WEB)
-    assert list(bed.now()["container"]["web"]["NetworkSettings"]["Networks"]) == ["net"]
+    assert list(bed.current()["container"]["web"]["NetworkSettings"]["Networks"]) == ["net"]
     assert bed.state("docker_container.running", networks=["net"], **WEB)["changes"] == {}
     assert bed.call("connected", "net") == ["web"]
     new = {**wanted, "subnet": "10.8.0.0/24"}
@@ -202,7 +203,7 @@ def test_networks(bed: Bed) -> None:
     assert bed.state("docker_network.absent", name="net")["changes"] == {}
 
 
-def test_volumes_and_images(bed: Bed) -> None:
+def test_volumes_and_images_are_present_and_absent(bed: Bed) -> None:
     assert bed.state("docker_volume.present", test=True, name="v")["result"] is None
     assert "created" in bed.state("docker_volume.present", name="v")["changes"]
     assert bed.state("docker_volume.present", name="v", driver="local")["changes"] == {}
@@ -228,17 +229,17 @@ def test_volumes_and_images(bed: Bed) -> None:
 
 def test_a_password_goes_to_stdin(bed: Bed) -> None:
     assert bed.call("login") == {"Results": {"reg.example": True}}
-    assert bed.now()["login"] == [["--username=u", "--password-stdin", "reg.example"], "hush"]
+    assert bed.current()["login"] == [["--username=u", "--password-stdin", "reg.example"], "hush"]
     assert "hush" not in json.dumps(bed.calls())
 
 
-def test_looking_at_containers(bed: Bed) -> None:
+def test_containers_are_listed_and_compared(bed: Bed) -> None:
     bed.state("docker_container.running", **WEB)
     bed.state("docker_container.running", **{**WEB, "name": "other", "command": "sleep 10"})
     bed.call("stop", "other")
-    (about,) = bed.call("ps").values()
-    assert (about["Command"], about["Names"], about["Status"]) == ("sleep 9", ["/web"], "Up 1 second")
-    assert about["Time_Created_Epoch"] == 1795295372
+    (container,) = bed.call("ps").values()
+    assert (container["Command"], container["Names"], container["Status"]) == ("sleep 9", ["/web"], "Up 1 second")
+    assert container["Time_Created_Epoch"] == 1795295372
     assert sorted(entry["Names"][0] for entry in bed.call("ps", all=True).values()) == ["/other", "/web"]
     assert bed.call("list_containers", all=True) == ["other", "web"]
     assert bed.call("port", "web") == {}

@@ -11,28 +11,28 @@ import pytest
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.utils.formats import dockernets, dockerwords
 
-TOLD = json.loads((Path(__file__).parents[2] / "cases/thin/docker-20.10.24.json").read_text())
-CONTAINERS = {about["Name"].lstrip("/"): about for about in TOLD["containers"]}
-NETWORKS = {about["Name"]: about for about in TOLD["networks"]}
+RECORDED = json.loads((Path(__file__).parents[2] / "cases/thin/docker-20.10.24.json").read_text())
+CONTAINERS = {record["Name"].lstrip("/"): record for record in RECORDED["containers"]}
+NETWORKS = {record["Name"]: record for record in RECORDED["networks"]}
 
 
 def engine(argv: list[str], **kwargs: Any) -> dict[str, Any]:
     """``cmd.run_all`` of a docker that answers only recorded commands."""
-    words = argv[1:]
-    if words[:2] == ["container", "inspect"]:
-        containers = {key: about for name, about in CONTAINERS.items() for key in (name, about["Id"])}
-        if not all(word in containers for word in words[2:]):
-            return {"retcode": 1, "stdout": "[]", "stderr": f"Error: No such container: {words[2]}", "pid": 1}
-        out = json.dumps([containers[word] for word in words[2:]])
-    elif words[1:2] == ["prune"]:
-        out = TOLD["prune"][words[0]]
-    elif words[0] == "ps" and "{{.Names}}" in words:
+    arguments = argv[1:]
+    if arguments[:2] == ["container", "inspect"]:
+        containers = {key: record for name, record in CONTAINERS.items() for key in (name, record["Id"])}
+        if not all(word in containers for word in arguments[2:]):
+            return {"retcode": 1, "stdout": "[]", "stderr": f"Error: No such container: {arguments[2]}", "pid": 1}
+        out = json.dumps([containers[word] for word in arguments[2:]])
+    elif arguments[1:2] == ["prune"]:
+        out = RECORDED["prune"][arguments[0]]
+    elif arguments[0] == "ps" and "{{.Names}}" in arguments:
         out = "\n".join(CONTAINERS)
-    elif words[0] == "ps":
-        ids = {about["Id"] for about in CONTAINERS.values()}
-        out = "\n".join(line for line in TOLD["ps"].splitlines() if line.split()[0] in ids)
+    elif arguments[0] == "ps":
+        ids = {record["Id"] for record in CONTAINERS.values()}
+        out = "\n".join(line for line in RECORDED["ps"].splitlines() if line.split()[0] in ids)
     else:
-        out = TOLD[words[0]]
+        out = RECORDED[arguments[0]]
     return {"retcode": 0, "stdout": out, "stderr": "", "pid": 1}
 
 
@@ -47,11 +47,11 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_loaders: Any) -
     return lambda function, *args, **kwargs: loaders.modules["docker." + function](*args, **kwargs)
 
 
-def test_containers_that_run_and_others(docker: Any) -> None:
-    found = {entry["Names"][0]: entry for entry in docker("ps", all=True, verbose=True).values()}
-    assert sorted(found) == ["/run", "/t_full", "/t_other", "/t_plain", "/t_same"]
-    run = found["/run"]
-    assert (run["State"], run["Status"], found["/t_full"]["State"]) == ("running", "Up 1 second", "created")
+def test_running_and_created_containers_are_listed(docker: Any) -> None:
+    containers = {entry["Names"][0]: entry for entry in docker("ps", all=True, verbose=True).values()}
+    assert sorted(containers) == ["/run", "/t_full", "/t_other", "/t_plain", "/t_same"]
+    run = containers["/run"]
+    assert (run["State"], run["Status"], containers["/t_full"]["State"]) == ("running", "Up 1 second", "created")
     assert (run["Image"], run["Command"]) == ("base:1", "/bin/sleep 999")
     assert run["Info"]["Id"] == CONTAINERS["run"]["Id"]
     assert run["Ports"] == [
@@ -63,15 +63,15 @@ def test_containers_that_run_and_others(docker: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "want"),
+    ("port", "expected"),
     [(80, ["80/tcp"]), (53, ["53/udp"]), ("53", []), ("53/udp", ["53/udp"]), (None, ["53/udp", "70/tcp", "80/tcp"])],
 )
-def test_ports(asked: Any, want: list[str], docker: Any) -> None:
-    assert sorted(docker("port", "run", asked)) == want
-    assert sorted(docker("port", "r*", asked)["run"]) == want
+def test_ports_of_a_container_are_listed(port: Any, expected: list[str], docker: Any) -> None:
+    assert sorted(docker("port", "run", port)) == expected
+    assert sorted(docker("port", "r*", port)["run"]) == expected
 
 
-def test_invalid_requests(docker: Any) -> None:
+def test_invalid_arguments_are_errors(docker: Any) -> None:
     with pytest.raises(SaltInvocationError, match="Invalid private_port 'http'"):
         docker("port", "run", "http")
     with pytest.raises(CommandExecutionError, match=r"^Error 404: Error: No such container"):
@@ -79,7 +79,7 @@ def test_invalid_requests(docker: Any) -> None:
     assert docker("wait", "gone") == {"result": False, "comment": "Container 'gone' absent"}
 
 
-def test_versions_and_history(docker: Any) -> None:
+def test_versions_and_history_are_returned(docker: Any) -> None:
     version = docker("version")
     assert (version["VersionInfo"], version["ApiVersion"], version["Os"]) == ((20, 10, 24), "1.41", "linux")
     (step,) = docker("history", "base:3")
@@ -87,22 +87,22 @@ def test_versions_and_history(docker: Any) -> None:
     assert docker("history", "base:3", quiet=True) == ["FROM scratch"]
 
 
-def test_prune(docker: Any) -> None:
-    found = docker("prune", containers=True, networks=True, volumes=True)
-    assert found["containers"] == {"ContainersDeleted": None, "SpaceReclaimed": 0}
-    assert found["networks"]["NetworksDeleted"] == ["a1", "plain"]
-    assert len(found["volumes"]["VolumesDeleted"]) == 2
+def test_prune_returns_what_docker_deleted(docker: Any) -> None:
+    pruned = docker("prune", containers=True, networks=True, volumes=True)
+    assert pruned["containers"] == {"ContainersDeleted": None, "SpaceReclaimed": 0}
+    assert pruned["networks"]["NetworksDeleted"] == ["a1", "plain"]
+    assert len(pruned["volumes"]["VolumesDeleted"]) == 2
     assert [dockerwords.size(text) for text in ("0B", " 1.5kB", "2MB", "x")] == [0, 1500, 2000000, 0]
 
 
-def test_containers_made_alike_and_otherwise(docker: Any) -> None:
+def test_containers_are_compared(docker: Any) -> None:
     """The order of variables, capabilities and limits has no effect, nor has the own name in a link."""
     own = "Hostname"
     assert docker("compare_containers", "t_plain", "t_other", ignore=own) == {}
     assert docker("compare_containers", "t_full", "t_same") == {}
-    found = docker("compare_containers", "t_plain", "t_full", ignore=own)
-    assert sorted(found["Config"]) == ["Env", "ExposedPorts", "Labels", "User", "Volumes", "WorkingDir"]
-    assert sorted(found["HostConfig"]) == [
+    differences = docker("compare_containers", "t_plain", "t_full", ignore=own)
+    assert sorted(differences["Config"]) == ["Env", "ExposedPorts", "Labels", "User", "Volumes", "WorkingDir"]
+    assert sorted(differences["HostConfig"]) == [
         "Binds",
         "CapAdd",
         "Init",
@@ -114,16 +114,18 @@ def test_containers_made_alike_and_otherwise(docker: Any) -> None:
         "RestartPolicy",
         "Ulimits",
     ]
-    assert found["HostConfig"]["Links"]["new"] == ["/web2:/w2"]
-    assert found["HostConfig"]["LogConfig"]["new"] == {"Type": "json-file", "Config": {"max-size": "1m"}}
-    assert "A=1" in found["Config"]["Env"]["new"]
+    assert differences["HostConfig"]["Links"]["new"] == ["/web2:/w2"]
+    assert differences["HostConfig"]["LogConfig"]["new"] == {"Type": "json-file", "Config": {"max-size": "1m"}}
+    assert "A=1" in differences["Config"]["Env"]["new"]
 
 
-def test_networks_of_containers(docker: Any) -> None:
+def test_networks_of_containers_are_compared(docker: Any) -> None:
     assert sorted(dockernets.of_container(CONTAINERS["run"])) == ["a1", "bridge"]
-    left = json.loads(json.dumps(CONTAINERS["run"]))
-    left["NetworkSettings"]["Networks"]["plain"] = {"IPAMConfig": {}, "EndpointID": "", "IPAddress": ""}
-    assert sorted(dockernets.of_container(left)) == ["a1", "bridge"], "docker keeps a record of what failed"
+    container = json.loads(json.dumps(CONTAINERS["run"]))
+    container["NetworkSettings"]["Networks"]["plain"] = {"IPAMConfig": {}, "EndpointID": "", "IPAddress": ""}
+    assert sorted(dockernets.of_container(container)) == ["a1", "bridge"], (
+        "docker keeps networks that failed to connect"
+    )
     address = {"IPv4Address": "10.77.11.20"}
     assert docker("compare_container_networks", "run", "t_plain") == {
         "a1": {"IPAMConfig": {"old": address, "new": None}, "Aliases": {"old": ["x"], "new": None}}
@@ -147,7 +149,7 @@ A1: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "want"),
+    ("name", "settings", "expected"),
     [
         ("plain", {}, []),
         ("plain", {"driver": "bridge", "internal": False}, []),
@@ -163,8 +165,8 @@ A1: dict[str, Any] = {
         ("a1", {}, ["IPAM", "Labels", "Options"]),
     ],
 )
-def test_what_a_network_is_like(name: str, settings: dict[str, Any], want: list[str]) -> None:
-    found = dockernets.differences(NETWORKS[name], settings)
-    assert sorted(found) == want
-    if "Options" in want:
-        assert found["Options"][OPTION]["old"] == "false"
+def test_a_network_is_compared_with_settings(name: str, settings: dict[str, Any], expected: list[str]) -> None:
+    differences = dockernets.differences(NETWORKS[name], settings)
+    assert sorted(differences) == expected
+    if "Options" in expected:
+        assert differences["Options"][OPTION]["old"] == "false"

@@ -55,11 +55,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as found:
-        thread = threading.Thread(target=found.serve_forever)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as web_server:
+        thread = threading.Thread(target=web_server.serve_forever)
         thread.start()
-        yield f"127.0.0.1:{found.server_address[1]}"
-        found.shutdown()
+        yield f"127.0.0.1:{web_server.server_address[1]}"
+        web_server.shutdown()
         thread.join()
 
 
@@ -71,14 +71,14 @@ def tool(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
         pytest.skip(f"no {request.param}")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / request.param).symlink_to(program)
-    lacking_http(monkeypatch)
+    without_http(monkeypatch)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     return str(request.param)
 
 
-def lacking_http(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_http(monkeypatch: pytest.MonkeyPatch) -> None:
     original = builtins.__import__
 
     def limited(name: str, *rest: Any) -> Any:
@@ -90,26 +90,26 @@ def lacking_http(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("path", ["file", "moved", "a%22b[1]"])
-def test_fetch(tool: str, server: str, path: str, tmp_path: Path) -> None:
+def test_a_url_is_fetched(tool: str, server: str, path: str, tmp_path: Path) -> None:
     target = tmp_path / "there/got"
     assert web.fetch(f"http://{server}/{path}", target=str(target)) == str(target)
     assert target.read_bytes() == BODY
     assert web.exists(f"http://{server}/{path}")
 
 
-def test_password(tool: str, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[list[str]] = []
+def test_a_password_is_in_no_argument(tool: str, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[list[str]] = []
     original = webtool.Answer.__init__
 
-    def noted(self: Any, argv: list[str], words: str) -> None:
-        seen.append(argv)
-        original(self, argv, words)
+    def recording(self: Any, argv: list[str], config: str) -> None:
+        calls.append(argv)
+        original(self, argv, config)
 
-    monkeypatch.setattr(webtool.Answer, "__init__", noted)
+    monkeypatch.setattr(webtool.Answer, "__init__", recording)
     web.fetch(f"http://me:s%40cret@{server}/private", target=str(tmp_path / "got"))
     assert (tmp_path / "got").read_bytes() == BODY
-    assert seen
-    assert not any("cret" in word for argv in seen for word in argv)
+    assert calls
+    assert not any("cret" in argument for argv in calls for argument in argv)
 
 
 @pytest.mark.parametrize("path", ["nothing", "cut", "private"])
@@ -132,34 +132,34 @@ def test_a_missing_source_leaves_no_file(
     assert os.listdir(tmp_path) == ["bin"]
 
 
-def test_no_second_setting_by_a_line_break(tool: str, server: str, tmp_path: Path) -> None:
+def test_a_line_break_in_a_url_is_refused(tool: str, server: str, tmp_path: Path) -> None:
     with pytest.raises(CommandExecutionError, match="white space"):
         web.fetch(f'http://{server}/file"\noutput = "{tmp_path}/x', target=str(tmp_path / "got"))
 
 
-def test_neither_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lacking_http(monkeypatch)
+def test_the_error_without_programs_names_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_http(monkeypatch)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CommandExecutionError, match="install one of the packages python3, curl and wget"):
         web.fetch("http://127.0.0.1:9/x")
 
 
-def test_a_tool_that_may_come_with_the_same_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dry_run_without_programs_predicts_a_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bed = filebed.Bed(tmp_path / "bed")
     before = link.connect(bed.link)
-    lacking_http(monkeypatch)
+    without_http(monkeypatch)
     monkeypatch.setenv("PATH", str(tmp_path))
     try:
         for name, changes in ("new", {"newfile": f"{tmp_path}/new"}), ("old", {"diff": "not known yet"}):
             if name == "old":
                 (tmp_path / "old").write_text("x")
-            words = {"source": "http://127.0.0.1:9/x", "skip_verify": True}
+            arguments = {"source": "http://127.0.0.1:9/x", "skip_verify": True}
             bed.opts["test"] = True
-            ret = bed.loaders.states["file.managed"](f"{tmp_path}/{name}", **words)
+            ret = bed.loaders.states["file.managed"](f"{tmp_path}/{name}", **arguments)
             assert (ret["result"], ret["changes"]) == (None, changes), ret
             assert "neither curl nor wget" in ret["comment"]
         bed.opts["test"] = False
-        ret = bed.loaders.states["file.managed"](f"{tmp_path}/new", **words)
+        ret = bed.loaders.states["file.managed"](f"{tmp_path}/new", **arguments)
         assert ret["result"] is False and "install one of the packages" in ret["comment"]
     finally:
         link.connect(before)

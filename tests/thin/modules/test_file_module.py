@@ -6,17 +6,17 @@ import time
 
 import pytest
 
-from tests.thin.filebed import Bed, furnish
+from tests.thin.filebed import Bed, write_sources
 from thin import exceptions, link, loader, runtime
 
 
 @pytest.fixture
 def bed(tmp_path):
-    made = Bed(tmp_path / "bed")
-    furnish(made)
-    before = link.connect(made.link)
+    bed = Bed(tmp_path / "bed")
+    write_sources(bed)
+    before = link.connect(bed.link)
     umask = os.umask(0o022)
-    yield made
+    yield bed
     os.umask(umask)
     link.connect(before)
 
@@ -33,19 +33,19 @@ def tree(bed):
     return bed
 
 
-def placed(value, bed):
+def with_folder(value, bed):
     """``value`` with ``@`` replaced by the bed's folder."""
     if isinstance(value, str):
         return re.sub(r"@(?=/|\Z)", bed.target, value)
     if isinstance(value, (list, tuple)):
-        return type(value)(placed(item, bed) for item in value)
+        return type(value)(with_folder(item, bed) for item in value)
     if isinstance(value, dict):
-        return {placed(key, bed): placed(item, bed) for key, item in value.items()}
+        return {with_folder(key, bed): with_folder(item, bed) for key, item in value.items()}
     return value
 
 
 @pytest.mark.parametrize(
-    "call, args, want",
+    "call, args, expected",
     [
         ("file.file_exists", ["@/l"], True),
         ("file.file_exists", ["@/dir"], False),
@@ -137,14 +137,14 @@ def placed(value, bed):
         ("hashutil.hmac_signature", ["web01 is up", "other", "EbGF8+Kjc4X8rn168qZSwDcmCY+zhIHSMtTXgGm3lE0="], False),
     ],
 )
-def test_values(tree, call, args, want):
-    args = placed(args, tree)
+def test_functions_return_the_values_of_salt(tree, call, args, expected):
+    args = with_folder(args, tree)
     kwargs = args.pop() if isinstance(args[-1], dict) else {}
-    assert tree.call(call, *args, **kwargs) == placed(want, tree)
+    assert tree.call(call, *args, **kwargs) == with_folder(expected, tree)
 
 
 @pytest.mark.parametrize(
-    "call, args, error, words",
+    "call, args, error, message",
     [
         ("file.stats", ["@/no"], "CommandExecutionError", "Path not found: @/no"),
         ("file.readlink", ["@/f"], "SaltInvocationError", "A valid link was not specified: @/f"),
@@ -173,40 +173,40 @@ def test_values(tree, call, args, want):
         ("hashutil.digest", ["x", "crc"], "CommandExecutionError", "Hash function 'crc' is not supported"),
     ],
 )
-def test_errors(tree, call, args, error, words):
+def test_functions_raise_the_errors_of_salt(tree, call, args, error, message):
     with pytest.raises(getattr(exceptions, error)) as caught:
-        tree.call(call, *placed(args, tree))
-    assert str(caught.value).startswith(placed(words, tree))
+        tree.call(call, *with_folder(args, tree))
+    assert str(caught.value).startswith(with_folder(message, tree))
 
 
-def test_stats(tree):
-    found = tree.call("file.stats", tree.path("l"), "sha256", True)
+def test_stats_of_a_link_and_of_its_target(tree):
+    stats = tree.call("file.stats", tree.path("l"), "sha256", True)
     st = os.stat(tree.path("f"))
-    assert found.pop("sum") == tree.call("file.get_hash", tree.path("f"))
-    assert (found["inode"], found["uid"], found["mode"], found["type"]) == (st.st_ino, st.st_uid, "0644", "file")
-    assert found["target"] == tree.path("f")
+    assert stats.pop("sum") == tree.call("file.get_hash", tree.path("f"))
+    assert (stats["inode"], stats["uid"], stats["mode"], stats["type"]) == (st.st_ino, st.st_uid, "0644", "file")
+    assert stats["target"] == tree.path("f")
     assert tree.call("file.stats", tree.path("l"), None, False)["type"] == "link"
 
 
-def test_managed_in_steps(bed):
+def test_the_functions_of_file_managed(bed):
     """get_managed, manage_file and their checks, called as by Salt's own callers."""
-    where = (None, None, "0640", None)
-    sfn, source_sum, words = bed.call(
-        "file.get_managed", bed.path("f"), "jinja", "salt://t.j2", None, None, *where, "base", {"who": "you"}, None
+    ownership = (None, None, "0640", None)
+    sfn, source_sum, comment = bed.call(
+        "file.get_managed", bed.path("f"), "jinja", "salt://t.j2", None, None, *ownership, "base", {"who": "you"}, None
     )
-    assert words == ""
+    assert comment == ""
     assert source_sum["hsum"] == bed.call("file.get_hash", sfn)
     assert f"{os.lstat(sfn).st_mode & 0o777:o}" == "600"
-    changes = bed.call("file.check_file_meta", bed.path("f"), sfn, "salt://t.j2", source_sum, *where, "base")
+    changes = bed.call("file.check_file_meta", bed.path("f"), sfn, "salt://t.j2", source_sum, *ownership, "base")
     assert changes == {"newfile": bed.path("f")}
-    ret = bed.call("file.manage_file", bed.path("f"), sfn, None, "salt://t.j2", source_sum, *where, "base", "")
+    ret = bed.call("file.manage_file", bed.path("f"), sfn, None, "salt://t.j2", source_sum, *ownership, "base", "")
     assert (ret["result"], ret["changes"]) == (True, {"diff": "New file", "mode": "0640"})
     assert not os.path.exists(sfn)
     assert bed.snapshot()["f"][3] == "hi you web\n"
-    args = ("salt://f.txt", None, None, *where, None, None, None, "base")
-    result, words = bed.call("file.check_managed", bed.path("f"), *args)
+    args = ("salt://f.txt", None, None, *ownership, None, None, None, "base")
+    result, comment = bed.call("file.check_managed", bed.path("f"), *args)
     assert result is None
-    assert words.startswith("The following values are set to be changed:\ndiff: ")
+    assert comment.startswith("The following values are set to be changed:\ndiff: ")
     assert bed.call("file.check_managed_changes", bed.path("f"), "salt://no", *args[1:]) == (
         False,
         "Source file salt://no not found in saltenv 'base'",
@@ -214,7 +214,7 @@ def test_managed_in_steps(bed):
 
 
 @pytest.mark.parametrize(
-    "mode, follow, want",
+    "mode, follow, expected",
     [
         ("0777", False, {}),
         ("0644", False, {"mode": "0644"}),
@@ -222,11 +222,11 @@ def test_managed_in_steps(bed):
         ("0600", True, {"mode": "0600"}),
     ],
 )
-def test_a_link_is_checked_as_the_link_that_it_is(tree, mode, follow, want):
-    """Its own mode and its target's text, or with ``follow_symlinks`` the properties of the target."""
+def test_a_link_is_not_followed_unless_requested(tree, mode, follow, expected):
+    """The link's own mode and its target's text are compared, or with ``follow_symlinks`` the target's properties."""
     os.chmod(tree.path("f"), 0o644)
     link_, source = tree.path("l"), tree.file("source", "a\nb\n")
-    found = tree.call(
+    changes = tree.call(
         "file.check_managed_changes",
         link_,
         source,
@@ -239,14 +239,14 @@ def test_a_link_is_checked_as_the_link_that_it_is(tree, mode, follow, want):
         "base",
         follow_symlinks=follow,
     )
-    assert found == want
-    found = tree.call(
+    assert changes == expected
+    changes = tree.call(
         "file.check_file_meta", link_, source, None, None, None, None, mode, None, "base", follow_symlinks=follow
     )
-    assert found == want
+    assert changes == expected
 
 
-def test_extract_hash(bed):
+def test_extract_hash_finds_the_line_of_a_file(bed):
     sums = bed.file(
         "SUMS",
         "\n".join(
@@ -271,7 +271,7 @@ def test_touch_sets_one_time_to_now(bed):
     assert abs(st.st_mtime - time.time()) < 3600
 
 
-def test_names_are_answered_on_the_controller():
+def test_the_controller_has_the_functions_that_use_no_files():
     loaders = loader.Loaders({"test": False}, runtime, controller=True)
     assert loaders.modules["file.dirname"]("/a/b") == "/a"
     assert "file.stats" not in loaders.modules

@@ -29,7 +29,7 @@ def machine(make_loaders, tmp_path):
     return Machine
 
 
-def test_a_value(machine):
+def test_a_value_is_set_once(machine):
     role = {"name": "role", "value": "web"}
     assert machine.run("grains.present", True, **role) == (None, {"new": "role"}, "Grain role is set to be added")
     assert "role" not in machine.grains
@@ -48,7 +48,7 @@ def test_a_value(machine):
     assert machine.run("grains.exists", name="rolex")[::2] == (False, "Grain does not exist")
 
 
-def test_a_path(machine):
+def test_a_nested_value_is_set(machine):
     machine.run("grains.present", name="n:a:b", value=1)
     assert machine.run("grains.present", name="n:a:b", value=2) == (
         True,
@@ -66,7 +66,7 @@ def test_a_path(machine):
     )
 
 
-def test_lists(machine):
+def test_values_are_added_to_and_removed_from_lists(machine):
     add = {"name": "roles", "value": ["a", "b"]}
     assert machine.run("grains.list_present", True, **add) == (None, {"new": ""}, "Grain roles is set to be added")
     assert machine.run("grains.list_present", **add) == (
@@ -84,14 +84,14 @@ def test_lists(machine):
         "Append value ['c'] to grain roles"
     )
     assert machine.run("grains.list_present", name="os", value="x")[::2] == (False, "Grain os is not a valid list")
-    take = {"name": "roles", "value": ["a", "z"]}
-    assert machine.run("grains.list_absent", True, **take) == (
+    remove = {"name": "roles", "value": ["a", "z"]}
+    assert machine.run("grains.list_absent", True, **remove) == (
         None,
         {"deleted": ["a"]},
         "Value a in grain roles is set to be deleted\nValue z is absent from grain roles",
     )
     assert machine.grains["roles"] == ["a", "b", "c"]
-    assert machine.run("grains.list_absent", **take) == (
+    assert machine.run("grains.list_absent", **remove) == (
         True,
         {"deleted": ["a"]},
         "Value a was deleted from grain roles\nValue z is absent from grain roles",
@@ -100,22 +100,22 @@ def test_lists(machine):
     assert machine.run("grains.list_absent", name="nope", value=1)[::2] == (True, "Grain nope does not exist")
 
 
-def test_append(machine):
+def test_append_adds_to_a_list(machine):
     assert machine.run("grains.append", name="roles", value="x")[::2] == (False, "Grain roles does not exist")
     machine.call("grains.setval", "roles", "a")
     assert machine.run("grains.append", name="roles", value="x")[::2] == (False, "Grain roles is not a valid list")
-    more = {"name": "roles", "value": "x", "convert": True}
-    assert machine.run("grains.append", True, **more) == (
+    arguments = {"name": "roles", "value": "x", "convert": True}
+    assert machine.run("grains.append", True, **arguments) == (
         None,
         {"added": "x"},
         "Grain roles is set to be converted to list and value x will be added",
     )
-    assert machine.run("grains.append", **more) == (True, {"added": "x"}, "Value x was added to grain roles")
-    assert machine.run("grains.append", **more) == (True, {}, "Value x is already in the list for grain roles")
+    assert machine.run("grains.append", **arguments) == (True, {"added": "x"}, "Value x was added to grain roles")
+    assert machine.run("grains.append", **arguments) == (True, {}, "Value x is already in the list for grain roles")
     assert machine.text() == "roles:\n- a\n- x\n"
 
 
-def test_absent(machine):
+def test_a_grain_is_emptied_or_deleted(machine):
     machine.call("grains.setvals", {"port": 80, "l": [1]})
     assert machine.run("grains.absent", True, name="port") == (
         None,
@@ -124,16 +124,20 @@ def test_absent(machine):
     )
     assert machine.run("grains.absent", name="port")[2] == "Value for grain port was set to None"
     assert machine.run("grains.absent", name="port") == (True, {}, "Grain is already set")
-    gone = {"name": "port", "destructive": True}
-    assert machine.run("grains.absent", True, **gone) == (None, {"deleted": "port"}, "Grain port is set to be deleted")
-    assert machine.run("grains.absent", **gone) == (True, {"deleted": "port"}, "Grain port was deleted")
-    assert machine.run("grains.absent", **gone) == (True, {}, "Grain port does not exist")
+    destructive = {"name": "port", "destructive": True}
+    assert machine.run("grains.absent", True, **destructive) == (
+        None,
+        {"deleted": "port"},
+        "Grain port is set to be deleted",
+    )
+    assert machine.run("grains.absent", **destructive) == (True, {"deleted": "port"}, "Grain port was deleted")
+    assert machine.run("grains.absent", **destructive) == (True, {}, "Grain port does not exist")
     assert machine.run("grains.absent", name="l")[0] is False
     assert machine.run("grains.absent", name="l", force=True, destructive=True)[0] is True
     assert machine.text() == "{}\n"
 
 
-def test_functions(machine):
+def test_functions_change_nested_lists(machine):
     assert machine.call("grains.append", "nb:c", [1, 2]) == {"nb": {"c": [1, 2]}}
     assert machine.call("grains.append", "nb:c", 1) == "The val 1 was already in the list nb:c"
     assert machine.call("grains.append", "os", 1) == "The key os is not a valid list"
@@ -189,7 +193,7 @@ VALUES = {
 }
 
 
-def test_yaml_is_read_as_it_was_written():
+def test_written_yaml_is_read_with_the_same_values():
     assert yaml.safe_load(yamlout.dump(VALUES)) == VALUES
     plain = {"n": {"l": [{"a": 1, "b": [1, "x y"]}], "y": "it's", "url": "http://x/y"}, "t": [True, None, 1.5]}
     assert yamlout.dump(plain) == yaml.safe_dump(plain, default_flow_style=False)

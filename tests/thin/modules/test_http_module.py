@@ -24,12 +24,12 @@ PAGES = {
 
 
 class Handler(BaseHTTPRequestHandler):
-    seen: ClassVar[list[dict[str, Any]]] = []
+    requests: ClassVar[list[dict[str, Any]]] = []
     busy: ClassVar[int] = 0
 
     def answer(self) -> None:
         size = int(self.headers.get("Content-Length") or 0)
-        self.seen.append(
+        self.requests.append(
             {
                 "method": self.command,
                 "path": self.path,
@@ -56,26 +56,26 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    found = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=found.serve_forever)
+    web_server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=web_server.serve_forever)
     thread.start()
-    yield f"http://127.0.0.1:{found.server_port}"
-    found.shutdown()
+    yield f"http://127.0.0.1:{web_server.server_port}"
+    web_server.shutdown()
     thread.join()
-    found.server_close()
+    web_server.server_close()
 
 
 @pytest.fixture
 def query(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    Handler.seen.clear()
+    Handler.requests.clear()
     modules = loader.Loaders({"id": "it"}, runtime).modules
     return lambda url, fun="query", **kwargs: modules[f"http.{fun}"](url, **kwargs)
 
 
 @pytest.mark.parametrize(
-    "path, kwargs, want",
+    "path, kwargs, expected",
     [
         ("/text", {}, {"body": "sömething"}),
         ("/text", {"text": True, "status": True}, {"body": "sömething", "text": "sömething", "status": 200}),
@@ -88,45 +88,47 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
         ("/json", {"test": True}, {}),
     ],
 )
-def test_answers(server: str, query: Callable[..., Any], path: str, kwargs: dict[str, Any], want: Any) -> None:
-    assert query(server + path, **kwargs) == want
+def test_a_query_returns_the_requested_parts(
+    server: str, query: Callable[..., Any], path: str, kwargs: dict[str, Any], expected: Any
+) -> None:
+    assert query(server + path, **kwargs) == expected
 
 
-def test_xml_in_salts_shape(server: str, query: Callable[..., Any]) -> None:
-    want = [{"a": "1"}, {"c": ["2", {"c": "3"}, {"x": "4"}], "d": "4"}, {"g": None}]
-    assert query(f"{server}/xml", decode=True)["dict"] == want
+def test_xml_is_decoded_as_by_salt(server: str, query: Callable[..., Any]) -> None:
+    expected = [{"a": "1"}, {"c": ["2", {"c": "3"}, {"x": "4"}], "d": "4"}, {"g": None}]
+    assert query(f"{server}/xml", decode=True)["dict"] == expected
 
 
 def test_an_unknown_decoder_is_reported(server: str, query: Callable[..., Any]) -> None:
     assert "Invalid decode_type" in query(f"{server}/json", decode=True, decode_type="toml")["error"]
 
 
-def test_requests(server: str, query: Callable[..., Any], tmp_path: Path) -> None:
+def test_arguments_become_parts_of_the_request(server: str, query: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "body").write_text("from a file")
     query(f"{server}/text?a=1", method="post", params={"b": "2 3"}, data_file=str(tmp_path / "body"))
     query(f"{server}/text", method="PUT", data={"x": "y z"}, username="ann", password="pw")
     query(f"{server}/text", header_dict={"X-One": "1"}, header_list=["X-Two: 2:3"], agent="me")
-    post, put, get = Handler.seen
+    post, put, get = Handler.requests
     assert (post["method"], post["path"], post["body"]) == ("POST", "/text?a=1&b=2+3", "from a file")
     assert (put["method"], put["body"]) == ("PUT", "x=y+z")
     assert put["headers"]["authorization"] == "Basic " + base64.b64encode(b"ann:pw").decode()
     assert [get["headers"][name] for name in ("x-one", "x-two", "user-agent")] == ["1", "2:3", "me"]
 
 
-def test_output_files_of_a_query(server: str, query: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_query_writes_files(server: str, query: Callable[..., Any], tmp_path: Path) -> None:
     query(f"{server}/json", text_out=str(tmp_path / "t"), headers_out=str(tmp_path / "h"))
     assert json.loads((tmp_path / "t").read_text()) == {"a": [1]}
     assert "Content-Type: application/json\n" in (tmp_path / "h").read_text()
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "file:///etc/passwd", "ftp://127.0.0.1/", "http://[", "none"])
-def test_no_server_answers(query: Callable[..., Any], url: str) -> None:
+def test_a_failed_request_is_an_error(query: Callable[..., Any], url: str) -> None:
     answer = query(url, status=True)
     assert answer["status"] == 0 and answer["error"] and "body" not in answer
 
 
-def test_asking_until_it_is_well(server: str, query: Callable[..., Any]) -> None:
+def test_a_query_is_repeated_until_it_succeeds(server: str, query: Callable[..., Any]) -> None:
     Handler.busy = 2
     assert query(f"{server}/text", "wait_for_successful_query", wait_for=60, request_interval=0)["body"] == "sömething"
-    assert len(Handler.seen) == 3
+    assert len(Handler.requests) == 3
     assert "error" in query(f"{server}/none", "wait_for_successful_query", wait_for=0, request_interval=0)

@@ -1,4 +1,4 @@
-"""Kernel modules, with stand-ins for lsmod, modprobe and rmmod: no test loads a real one. Output is synthetic."""
+"""Kernel modules, with scripts in place of lsmod, modprobe and rmmod: no test loads a real one. Output is synthetic."""
 
 import os
 
@@ -27,10 +27,10 @@ def bed(tmp_path, monkeypatch):
     bed = filebed.Bed(tmp_path / "bed")
     before = link.connect(bed.link)
     table = bed.file("loaded", "kvm 1000000 2 kvm_amd,kvm_intel\nbusy 1 2 y,x\n")
-    for name, text in (("lsmod", LSMOD), ("modprobe", MODPROBE), ("rmmod", RMMOD)):
+    for name, modules_file in (("lsmod", LSMOD), ("modprobe", MODPROBE), ("rmmod", RMMOD)):
         path = tmp_path / "bin" / name
         path.parent.mkdir(exist_ok=True)
-        path.write_text(text.replace("@", table))
+        path.write_text(modules_file.replace("@", table))
         path.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     kmod = bed.loaders.modules["kmod.load"].__globals__
@@ -48,12 +48,12 @@ def run(bed, state, name="m", test=False, **kwargs):
     return ret["result"], ret["changes"], ret["comment"]
 
 
-def text(bed):
+def modules_file(bed):
     with open(bed.path("modules")) as source:
         return source.read()
 
 
-def test_loaded_modules(bed):
+def test_loaded_modules_are_listed(bed):
     assert bed.call("kmod.lsmod")[0] == {
         "module": "kvm",
         "size": "1000000",
@@ -66,28 +66,28 @@ def test_loaded_modules(bed):
     assert (bed.call("kmod.check_available", "snd"), bed.call("kmod.check_available", "no")) == (True, False)
 
 
-def test_present_and_absent(bed):
+def test_modules_are_loaded_and_removed(bed):
     assert run(bed, "present", "kvm") == (True, {}, "Kernel module kvm is already present")
     assert run(bed, "present", "snd", test=True) == (None, {}, "Kernel module snd is set to be loaded")
     assert run(bed, "absent", "snd") == (True, {}, "Kernel module snd is already removed")
-    both = {"mods": ["kvm", "snd_pcm", "snd"]}
-    assert run(bed, "present", test=True, **both) == (
+    modules = {"mods": ["kvm", "snd_pcm", "snd"]}
+    assert run(bed, "present", test=True, **modules) == (
         None,
         {},
         "Kernel module kvm is already present\nKernel modules snd_pcm, snd are set to be loaded",
     )
     # a module that was loaded as a dependency is not loaded again
-    assert run(bed, "present", **both) == (
+    assert run(bed, "present", **modules) == (
         True,
         {"snd": "loaded", "snd_pcm": "loaded"},
         "Kernel module kvm is already present\nLoaded kernel modules snd_pcm, snd",
     )
-    assert run(bed, "present", **both)[:2] == (True, {})
+    assert run(bed, "present", **modules)[:2] == (True, {})
     assert run(bed, "absent", "snd", test=True) == (None, {}, "Kernel module snd is set to be removed")
     assert run(bed, "absent", "snd") == (True, {"snd": "removed"}, "Removed kernel module snd")
 
 
-def test_what_fails(bed):
+def test_errors_of_programs_are_comments(bed):
     assert run(bed, "present", mods=["none", "bad", "bonding"]) == (
         False,
         {"bonding": "loaded"},
@@ -101,32 +101,32 @@ def test_what_fails(bed):
     )
 
 
-def test_at_each_boot(bed):
+def test_persistent_modules_are_in_the_file(bed):
     bed.file("modules", "# ours\n# snd\nloop max=3")
     assert run(bed, "present", "snd", persist=True)[:2] == (True, {"snd": "loaded"})
     assert run(bed, "present", "kvm", persist=True, test=True)[0] is None
     assert run(bed, "present", "kvm", persist=True)[:2] == (True, {"kvm": "loaded"})
-    assert text(bed) == "# ours\nsnd\nloop max=3\nkvm\n"
+    assert modules_file(bed) == "# ours\nsnd\nloop max=3\nkvm\n"
     assert bed.call("kmod.mod_list", True) == ["kvm", "loop", "snd"]
     assert run(bed, "present", "kvm", persist=True)[:2] == (True, {})
     assert run(bed, "absent", "snd", persist=True)[:2] == (True, {"snd": "removed"})
-    assert text(bed) == "# ours\n#snd\nloop max=3\nkvm\n"
+    assert modules_file(bed) == "# ours\n#snd\nloop max=3\nkvm\n"
     assert run(bed, "absent", "kvm", persist=True, comment=False)[:2] == (True, {"kvm": "removed"})
-    assert text(bed) == "# ours\n#snd\nloop max=3\n"
+    assert modules_file(bed) == "# ours\n#snd\nloop max=3\n"
     assert run(bed, "absent", mods=["snd", "kvm"], persist=True)[::2] == (
         True,
         "Kernel modules snd, kvm are already removed",
     )
 
 
-def test_without_the_programs(bed, monkeypatch):
+def test_missing_programs_are_failures(bed, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr("thin.process.which", lambda name, path=None: None)
     for state in ("present", "absent"):
         assert run(bed, state, "snd") == (False, {}, "Command 'lsmod' cannot be found")
 
 
-def test_through_the_engine(bed):
+def test_the_engine_calls_the_state(bed):
     """The engine passes the arguments of a state's signature."""
     low = {
         "state": "kmod",

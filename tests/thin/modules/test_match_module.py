@@ -1,4 +1,4 @@
-"""match.* as modules on a target: answered there, except addresses and the controller's nodegroups."""
+"""match.* as modules on a target: evaluated on the target, except addresses and the controller's nodegroups."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Controller:
     """Answers the permitted questions, and records them."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.requests: list[str] = []
 
     def ask(self, fun, args=(), kwargs=None):
-        self.asked.append(f"{fun} {args[0]}")
+        self.requests.append(f"{fun} {args[0]}")
         return args[0] in ("ng1", "ng4", "127.0.0.1", "192.0.2.0/24")
 
 
@@ -36,24 +36,24 @@ def match(make_loaders):
     link.connect(before)
 
 
-def test_recorded(match):
-    wrong = []
+def test_matches_equal_recorded_ones(match):
+    differences = []
     for case in RECORDED:
         name, args, kwargs = case["call"]
         try:
             value = match(name.partition(".")[2], *args, **kwargs)
         except Exception as exc:
             value = type(exc).__name__
-        want = case.get("raises", case.get("ret"))
-        if isinstance(want, dict):
-            continue  # dicts have another form there
-        if value != want:
-            wrong.append((case, value))
-    assert not wrong
+        expected = case.get("raises", case.get("ret"))
+        if isinstance(expected, dict):
+            continue  # recorded dicts have another form
+        if value != expected:
+            differences.append((case, value))
+    assert not differences
 
 
 @pytest.mark.parametrize(
-    "expression, want",
+    "expression, expected",
     [
         ("N@ng1 and not N@ng9", True),
         ("S@127.0.0.1 or x", True),
@@ -68,11 +68,11 @@ def test_recorded(match):
         (7, False),
     ],
 )
-def test_compound(match, expression, want):
-    assert match("compound", expression) is want
+def test_compound_expressions(match, expression, expected):
+    assert match("compound", expression) is expected
 
 
-def test_merges_and_choices(match):
+def test_filter_by_ifelse_and_nodegroup(match):
     assert match("filter_by", {"x": 1, "it": {"a": 1}}, merge={"b": 2}) == {"a": 1, "b": 2}
     assert match("ifelse", "x", 1, "G@os:Debian", {"a": 1}, 3, merge={"b": 2}) == {"a": 1, "b": 2}
     assert match("nodegroup", "mine", {"mine": "G@os:Debian"}) is True
@@ -80,8 +80,8 @@ def test_merges_and_choices(match):
 
 
 @pytest.mark.parametrize(
-    "words", ["( " * 60 + "x" + " )" * 60, "x ( y )", "( x", "x )", "and x", "x or or y", "not", ""]
+    "expression", ["( " * 60 + "x" + " )" * 60, "x ( y )", "( x", "x )", "and x", "x or or y", "not", ""]
 )
-def test_what_cannot_be_understood(words):
+def test_invalid_expressions_are_errors(expression):
     with pytest.raises(ValueError):
-        compound.evaluate(words, lambda word: True)
+        compound.evaluate(expression, lambda term: True)

@@ -12,9 +12,9 @@ import yaml
 from thin.modules import netplan_ip, nm_ip
 from thin.utils.formats import debianifaces
 
-HERE = Path(__file__).resolve().parents[2]
+TESTS = Path(__file__).resolve().parents[2]
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-CASES: list[dict[str, Any]] = yaml.load((HERE / "cases/thin/network.yaml").read_text(), LOADER)
+CASES: list[dict[str, Any]] = yaml.load((TESTS / "cases/thin/network.yaml").read_text(), LOADER)
 DEBIAN = {"os": "Debian", "os_family": "Debian", "osrelease": "12", "osrelease_info": (12,), "osfullname": "Debian"}
 CENTOS = {
     "os": "CentOS",
@@ -33,22 +33,22 @@ FUNCTIONS = {
 
 @pytest.fixture
 def load(tmp_path: Path) -> Any:
-    """Loads a provider, with a root folder of the test."""
+    """A function that loads a provider with a root folder of the test."""
 
     def provider(name: str, **functions: Any) -> Any:
         module = importlib.import_module(f"thin.modules.{name}")
-        for word in ("interfaces.d", "if-up.d", "if-down.d"):
-            (tmp_path / "etc/network" / word).mkdir(parents=True, exist_ok=True)
+        for folder in ("interfaces.d", "if-up.d", "if-down.d"):
+            (tmp_path / "etc/network" / folder).mkdir(parents=True, exist_ok=True)
         for folder in ("etc/sysconfig/network-scripts", "etc/modprobe.d", "etc/default", "etc/ppp/peers", "own"):
             (tmp_path / folder).mkdir(parents=True, exist_ok=True)
-        wanted = {
+        attributes = {
             "__grains__": CENTOS if name in ("rh_ip", "nm_ip") else DEBIAN,
             "__salt__": {**FUNCTIONS, **functions},
             "__opts__": {"test": False},
             "ROOT": str(tmp_path),
             "FOLDER": str(tmp_path / "own"),
         }
-        for key, value in wanted.items():
+        for key, value in attributes.items():
             if key.startswith("__") or hasattr(module, key):
                 monkey.setattr(module, key, value, raising=False)
         return module
@@ -61,16 +61,16 @@ def load(tmp_path: Path) -> Any:
 def test_settings_become_lines(load: Any, case: dict[str, Any]) -> None:
     function = getattr(load(case["provider"]), case["function"])
     try:
-        came = function(*case["args"], test=True, **case["settings"])
+        returned = function(*case["args"], test=True, **case["settings"])
     except Exception as exc:
-        came = f"{type(exc).__name__}: {exc}"
-    if isinstance(came, list):
-        came = [line for line in came if not line.startswith("uuid=")]
-    assert came == case["want"]
+        returned = f"{type(exc).__name__}: {exc}"
+    if isinstance(returned, list):
+        returned = [line for line in returned if not line.startswith("uuid=")]
+    assert returned == case["want"]
 
 
 STATIC = {"proto": "static", "ipaddr": "192.0.2.5", "netmask": "255.255.255.0", "dns": ["192.0.2.53"]}
-KEPT = """# a comment
+INTERFACES = """# a comment
 auto lo
 iface lo inet loopback
 
@@ -89,17 +89,17 @@ iface eth1 inet static
 def test_stanzas_of_others_are_kept(load: Any, tmp_path: Path) -> None:
     module = load("debian_ip")
     path = tmp_path / "etc/network/interfaces"
-    path.write_text(KEPT)
+    path.write_text(INTERFACES)
     assert module.get_interface("eth0") == []
     new = module.build_interface("eth0", "eth", True, **STATIC)
     text = path.read_text()
     assert module.get_interface("eth0") == new
-    for line in filter(None, KEPT.splitlines()[1:]):
+    for line in filter(None, INTERFACES.splitlines()[1:]):
         assert line in text.splitlines()
     assert text.index("auto lo") < text.index("source") < text.index("allow-hotplug eth1") < text.index("auto eth0")
     before = path.stat()
     assert module.build_interface("eth0", "eth", True, **STATIC) == new
-    assert path.stat().st_ino == before.st_ino, "written although nothing is new"
+    assert path.stat().st_ino == before.st_ino, "it was written without a change"
     assert debianifaces.parse(text, "x")["eth1"]["data"]["inet"]["addresses"] == ["192.0.2.10/24"]
 
 
@@ -125,7 +125,7 @@ def test_a_malformed_stanza_is_reported(load: Any, tmp_path: Path) -> None:
         module.get_interface("eth0")
 
 
-def test_the_password_of_pppoe_is_roots_alone(load: Any, tmp_path: Path) -> None:
+def test_only_root_reads_the_password_of_pppoe(load: Any, tmp_path: Path) -> None:
     module = load("debian_ip")
     settings = {"proto": "ppp", "provider": "isp", "user": "me", "password": "hush", "noipdefault": True}
     module.build_interface("dsl", "pppoe", True, **settings)
@@ -135,7 +135,7 @@ def test_the_password_of_pppoe_is_roots_alone(load: Any, tmp_path: Path) -> None
     assert "hush" not in (tmp_path / "etc/network/interfaces").read_text()
 
 
-def test_routes_of_a_vlan_have_a_name_that_run_parts_takes(load: Any, tmp_path: Path) -> None:
+def test_the_script_of_a_vlan_has_a_name_that_run_parts_executes(load: Any, tmp_path: Path) -> None:
     module = load("debian_ip")
     routes = [{"name": "n", "ipaddr": "10.2.0.0", "netmask": "255.255.0.0", "gateway": "10.1.0.3"}]
     lines = module.build_routes("eth0.5", routes=routes)
@@ -145,7 +145,7 @@ def test_routes_of_a_vlan_have_a_name_that_run_parts_takes(load: Any, tmp_path: 
     assert script.read_text().splitlines()[-1] == "ip route add 10.2.0.0/255.255.0.0 via 10.1.0.3 dev eth0.5"
 
 
-def test_settings_of_the_host(load: Any, tmp_path: Path) -> None:
+def test_settings_of_the_network_are_written_and_read(load: Any, tmp_path: Path) -> None:
     module = load("debian_ip")
     (tmp_path / "etc/hostname").write_text("old\n")
     resolver = tmp_path / "etc/resolv.conf"
@@ -153,24 +153,24 @@ def test_settings_of_the_host(load: Any, tmp_path: Path) -> None:
     assert module.get_network_settings() == ["HOSTNAME=old\n", "SEARCH=a.example\n"]
     with pytest.raises(AttributeError, match="Setting: networking"):
         module.build_network_settings()
-    wanted = {"enabled": True, "hostname": "new.b.example", "search": "b.example"}
-    said = ["NETWORKING=yes\n", "HOSTNAME=new\n", "DOMAIN=b.example\n", "SEARCH=b.example\n"]
-    assert module.build_network_settings(test=True, **wanted) == said
+    settings = {"enabled": True, "hostname": "new.b.example", "search": "b.example"}
+    lines = ["NETWORKING=yes\n", "HOSTNAME=new\n", "DOMAIN=b.example\n", "SEARCH=b.example\n"]
+    assert module.build_network_settings(test=True, **settings) == lines
     assert resolver.read_text() == "nameserver 192.0.2.53\nsearch a.example\n"
-    assert module.build_network_settings(**wanted) == said
+    assert module.build_network_settings(**settings) == lines
     assert resolver.read_text() == "domain b.example\nnameserver 192.0.2.53\nsearch b.example\n"
     assert "CONFIGURE_INTERFACES=yes\n" in (tmp_path / "etc/default/networking").read_text()
     (tmp_path / "etc/hostname").write_text("new.b.example\n")
-    assert module.build_network_settings(**wanted) == module.get_network_settings()
+    assert module.build_network_settings(**settings) == module.get_network_settings()
 
 
-def test_files_of_red_hat(load: Any, tmp_path: Path) -> None:
+def test_files_of_red_hat_are_written_and_read(load: Any, tmp_path: Path) -> None:
     module = load("rh_ip")
     with pytest.raises(AttributeError, match="master is a required setting"):
         module.build_interface("eth1", "slave", True)
     lines = module.build_interface("eth0", "eth", True, proto="dhcp", hwaddr="none")
     assert lines == module.get_interface("eth0")
-    assert (tmp_path / "etc/sysconfig/network-scripts/ifcfg-eth0").read_text() == "".join(f"{each}\n" for each in lines)
+    assert (tmp_path / "etc/sysconfig/network-scripts/ifcfg-eth0").read_text() == "".join(f"{line}\n" for line in lines)
     routes = [{"ipaddr": "10.2.0.0/16", "gateway": "10.1.0.3"}, {"ipaddr": "2001:db8::/32", "gateway": "fe80::1"}]
     assert (
         module.build_routes("eth0", routes=routes)
@@ -179,11 +179,11 @@ def test_files_of_red_hat(load: Any, tmp_path: Path) -> None:
     )
     module.build_network_settings(enabled=True, hostname="a.example", nozeroconf=False)
     assert module.get_network_settings() == ["NETWORKING=yes", "HOSTNAME=a.example", "NOZEROCONF=no"]
-    kept = module.build_network_settings(hostname="b.example", retain_settings=True)
-    assert kept == ["NETWORKING=yes", "HOSTNAME=b.example", "NOZEROCONF=no"]
+    retained = module.build_network_settings(hostname="b.example", retain_settings=True)
+    assert retained == ["NETWORKING=yes", "HOSTNAME=b.example", "NOZEROCONF=no"]
 
 
-def test_files_of_networkmanager(load: Any) -> None:
+def test_files_of_networkmanager_are_written_and_read(load: Any) -> None:
     module = load("nm_ip")
     module.build_interface("bond0", "bond", True, mode="active-backup", slaves="eth1,eth2", **STATIC)
     member = Path(nm_ip.FOLDER, "eth2.nmconnection")
@@ -200,15 +200,15 @@ def test_files_of_networkmanager(load: Any) -> None:
     assert module.build_routes("bond0", routes=[]) == module.get_routes("bond0") == []
 
 
-def test_files_of_netplan(load: Any) -> None:
+def test_files_of_netplan_are_written_and_read(load: Any) -> None:
     module = load("netplan_ip")
     Path(netplan_ip.FOLDER, "01-all.yaml").write_text("network:\n  version: 2\n  renderer: NetworkManager\n")
     lines = module.build_interface("br0", "bridge", True, ports="eth1", **STATIC)
     assert lines == module.get_interface("br0")
     assert "  renderer: NetworkManager\n" in lines
     assert Path(netplan_ip.FOLDER, "90-salt-br0.yaml").stat().st_mode & 0o777 == 0o600
-    wanted = [{"ipaddr": "10.2.0.0", "netmask": "255.255.0.0", "gateway": "192.0.2.1"}]
-    routes = module.build_routes("br0", routes=wanted)
+    settings = [{"ipaddr": "10.2.0.0", "netmask": "255.255.0.0", "gateway": "192.0.2.1"}]
+    routes = module.build_routes("br0", routes=settings)
     assert routes == module.get_routes("br0") == ["routes:\n", "- to: 10.2.0.0/16\n", "  via: 192.0.2.1\n"]
     text = Path(netplan_ip.FOLDER, "91-salt-br0-routes.yaml").read_text()
     assert yaml.safe_load(text)["network"]["bridges"]["br0"] == {"routes": [{"to": "10.2.0.0/16", "via": "192.0.2.1"}]}
@@ -217,8 +217,8 @@ def test_files_of_netplan(load: Any) -> None:
 
 @pytest.mark.parametrize(("program", "settings"), [("debian_ip", {}), ("rh_ip", {})])
 def test_a_failing_ifup_is_reported(load: Any, program: str, settings: Any) -> None:
-    done = {"retcode": 1, "stdout": "", "stderr": "no such device"}
-    module = load(program, **{"cmd.run_all": lambda *args, **kwargs: done})
+    result = {"retcode": 1, "stdout": "", "stderr": "no such device"}
+    module = load(program, **{"cmd.run_all": lambda *args, **kwargs: result})
     with pytest.raises(module.CommandExecutionError, match="ifup eth9 failed: no such device"):
         module.up("eth9", "eth")
     assert module.up("eth9", "slave") is None

@@ -32,12 +32,12 @@ fe80::/64                      [::]                       U    256 1     0 va
 """
 
 
-def _rows(found):
+def _rows(table):
     names = ("addr_family", "destination", "gateway", "netmask", "flags", "interface")
-    return [tuple(route[name] for name in names) for route in found]
+    return [tuple(route[name] for name in names) for route in table]
 
 
-def test_routes_of_ip():
+def test_routes_of_ip_are_parsed():
     assert _rows(routes.iproute(FOUR, SIX)) == [
         ("inet", "0.0.0.0", "10.9.0.254", "0.0.0.0", "UG", "va"),
         ("inet", "10.8.0.9", "0.0.0.0", "255.255.255.255", "U", "va"),
@@ -48,30 +48,37 @@ def test_routes_of_ip():
     ]
 
 
-def test_routes_of_netstat():
+def test_routes_of_netstat_are_parsed():
     assert _rows(routes.netstat(NETSTAT, NETSTAT6)) == [
         ("inet", "0.0.0.0", "10.9.0.254", "0.0.0.0", "UG", "va"),
         ("inet6", "fe80::/64", "[::]", "", "U", "va"),
     ]
 
 
-@pytest.mark.skipif(not shutil.which("ip"), reason="there is no ip program to compare with")
-def test_interfaces_are_those_that_ip_shows():
-    shown = json.loads(subprocess.run(["ip", "-json", "address"], stdout=subprocess.PIPE, check=True).stdout)
-    found = interfaces.table()
-    assert list(found) == [link["ifname"] for link in shown]
-    for link in shown:
-        listed = found[link["ifname"]]
-        assert listed["up"] == ("UP" in link["flags"])
-        plain = [each for each in link["addr_info"] if not each.get("secondary") and "address" not in each]
+@pytest.mark.skipif(not shutil.which("ip"), reason="ip is not installed")
+def test_interfaces_equal_those_of_ip():
+    links = json.loads(subprocess.run(["ip", "-json", "address"], stdout=subprocess.PIPE, check=True).stdout)
+    table = interfaces.table()
+    assert list(table) == [link["ifname"] for link in links]
+    for link in links:
+        entry = table[link["ifname"]]
+        assert entry["up"] == ("UP" in link["flags"])
+        primary = [
+            address for address in link["addr_info"] if not address.get("secondary") and "address" not in address
+        ]
         assert [
-            (each["local"], interfaces.netmask(each["prefixlen"]), each.get("broadcast"), each["label"])
-            for each in plain
-            if each["family"] == "inet"
-        ] == [(each["address"], each["netmask"], each["broadcast"], each["label"]) for each in listed.get("inet", [])]
+            (address["local"], interfaces.netmask(address["prefixlen"]), address.get("broadcast"), address["label"])
+            for address in primary
+            if address["family"] == "inet"
+        ] == [
+            (address["address"], address["netmask"], address["broadcast"], address["label"])
+            for address in entry.get("inet", [])
+        ]
         assert [
-            (each["local"], str(each["prefixlen"]), each["scope"]) for each in plain if each["family"] == "inet6"
-        ] == [(each["address"], each["prefixlen"], each["scope"]) for each in listed.get("inet6", [])]
+            (address["local"], str(address["prefixlen"]), address["scope"])
+            for address in primary
+            if address["family"] == "inet6"
+        ] == [(address["address"], address["prefixlen"], address["scope"]) for address in entry.get("inet6", [])]
 
 
 @pytest.mark.parametrize(
@@ -97,16 +104,16 @@ def test_interfaces_are_those_that_ip_shows():
         ("connect", ["x"], {"result": False, "comment": "Required argument, port, is missing."}),
     ],
 )
-def test_functions(make_loaders, function, args, value):
+def test_functions_return_the_values_of_salt(make_loaders, function, args, value):
     assert make_loaders().modules["network." + function](*args) == value
 
 
 def test_a_missing_interface_is_reported(make_loaders):
-    said = make_loaders().modules["network.hw_addr"]("nosuch0")
-    assert said.startswith('Interface "nosuch0" not in available interfaces: "lo"')
+    message = make_loaders().modules["network.hw_addr"]("nosuch0")
+    assert message.startswith('Interface "nosuch0" not in available interfaces: "lo"')
 
 
-def test_connections(make_loaders):
+def test_tcp_connections_are_opened_and_listed(make_loaders):
     call = make_loaders().modules
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
@@ -117,8 +124,8 @@ def test_connections(make_loaders):
             "comment": f"Successfully connected to 127.0.0.1 (127.0.0.1) on tcp port {port}",
         }
         with socket.create_connection(("127.0.0.1", port)):
-            open_now = call["network.active_tcp"]().values()
-            assert ("127.0.0.1", port) in [(each["remote_addr"], each["remote_port"]) for each in open_now]
+            connections = call["network.active_tcp"]().values()
+            assert ("127.0.0.1", port) in [(entry["remote_addr"], entry["remote_port"]) for entry in connections]
     refused = call["network.connect"]("127.0.0.1", port)
     assert refused == {"result": False, "comment": f"Unable to connect to 127.0.0.1 (127.0.0.1) on tcp port {port}"}
 
@@ -138,7 +145,7 @@ ANSWERS = {
 
 @pytest.fixture
 def dig(make_loaders, tmp_path, monkeypatch):
-    """The module, with a stand-in for ``dig`` whose answers have the format of +short."""
+    """The modules, with a script in place of ``dig`` whose output has the format of +short."""
     lines = [f"'{question}') printf '%s' '{answer}';;" for question, answer in ANSWERS.items()]
     text = '#!/bin/sh\n[ "$6" = @192.0.2.9 ] && exit 9\ncase "$3 $5" in\n' + "\n".join(lines) + "\nesac\n"
     program = tmp_path / "dig"
@@ -170,11 +177,11 @@ def dig(make_loaders, tmp_path, monkeypatch):
         ("check_ip", [5], False),
     ],
 )
-def test_dig(dig, function, args, value):
+def test_functions_of_dig_return_records(dig, function, args, value):
     assert dig["dig." + function](*args) == value
 
 
-def test_without_the_program_there_is_no_dig(make_loaders, tmp_path, monkeypatch):
+def test_dig_does_not_load_without_its_program(make_loaders, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     modules = make_loaders().modules
     assert "dig.A" not in modules
@@ -182,12 +189,12 @@ def test_without_the_program_there_is_no_dig(make_loaders, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    "addr, ipv6, want", [("127.0.0.1", None, "127.0.0.1"), ("127.0.0.1", True, "127.0.0.1"), ("::1", None, "[::1]")]
+    "addr, ipv6, expected", [("127.0.0.1", None, "127.0.0.1"), ("127.0.0.1", True, "127.0.0.1"), ("::1", None, "[::1]")]
 )
-def test_dns_check(make_loaders, addr, ipv6, want):
+def test_dns_check_returns_the_address(make_loaders, addr, ipv6, expected):
     modules = make_loaders().modules
     with socket.create_server(("127.0.0.1", 0)) as server:
-        assert modules["network.dns_check"](addr, server.getsockname()[1], ipv6=ipv6) == want
+        assert modules["network.dns_check"](addr, server.getsockname()[1], ipv6=ipv6) == expected
 
 
 def test_dns_check_of_an_invalid_address(make_loaders):

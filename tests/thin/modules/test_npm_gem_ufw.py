@@ -1,4 +1,4 @@
-"""npm, gem and ufw, with stand-ins whose answers are those of Debian 12's programs, shortened."""
+"""npm, gem and ufw, with scripts that print the output of Debian 12's programs, shortened."""
 
 from __future__ import annotations
 
@@ -93,10 +93,10 @@ def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_loaders: Any) -> A
     return state
 
 
-def test_packages_of_node(bed: Any) -> None:
+def test_packages_of_npm_are_installed_and_removed(bed: Any) -> None:
     new = {"old": [], "new": ["tiny@1.0.0"]}
-    said = "NPM package(s) 'tiny@1.0.0' are set to be installed"
-    assert bed("npm.installed", True, name="tiny@1.0.0") == (None, new, said)
+    expected = "NPM package(s) 'tiny@1.0.0' are set to be installed"
+    assert bed("npm.installed", True, name="tiny@1.0.0") == (None, new, expected)
     assert bed("npm.installed", name="tiny@1.0.0")[:2] == (True, new)
     for name in ("tiny", "tiny@1.0.0"):
         assert bed("npm.installed", name=name) == (True, {}, f"Package(s) '{name}' satisfied by tiny@1.0.0")
@@ -114,11 +114,11 @@ def test_packages_of_node(bed: Any) -> None:
     assert "no luck" in bed("npm.removed", name="tiny")[2]
 
 
-def test_a_folder_and_the_cache_of_node(bed: Any) -> None:
-    place = str(bed.folder)
-    assert bed("npm.bootstrap", True, name=place)[:2] == (None, {place: "Bootstrapped"})
-    assert bed("npm.bootstrap", name=place)[:2] == (True, {place: "Bootstrapped"})
-    assert bed("npm.bootstrap", name=place) == (True, {}, "Directory is already bootstrapped")
+def test_npm_bootstraps_a_folder_and_cleans_its_cache(bed: Any) -> None:
+    folder = str(bed.folder)
+    assert bed("npm.bootstrap", True, name=folder)[:2] == (None, {folder: "Bootstrapped"})
+    assert bed("npm.bootstrap", name=folder)[:2] == (True, {folder: "Bootstrapped"})
+    assert bed("npm.bootstrap", name=folder) == (True, {}, "Directory is already bootstrapped")
     (bed.folder / "cached").write_text("pacote:tarball:tiny\n")
     assert bed("npm.cache_cleaned", True, name="")[0] is None
     assert bed("npm.cache_cleaned", name="other") == (True, {}, "Package other is not in the cache")
@@ -126,11 +126,11 @@ def test_a_folder_and_the_cache_of_node(bed: Any) -> None:
     assert bed("npm.cache_cleaned", name="")[1] == {}
     assert bed.call["npm.cache_path"]() == "/root/.npm"
     (bed.folder / "package.json").write_text('{"name": "own", "version": "3.0"}')
-    assert bed.call["npm.describe"](place) == {"name": "own", "version": "3.0"}
+    assert bed.call["npm.describe"](folder) == {"name": "own", "version": "3.0"}
     assert bed.call["npm.describe"]("/nowhere") == {}
 
 
-def test_packages_of_ruby(bed: Any) -> None:
+def test_gems_are_installed_and_removed(bed: Any) -> None:
     assert bed("gem.installed", True, name="tiny") == (None, {}, "The gem tiny would have been installed")
     assert bed("gem.installed", name="tiny", version="1.1")[:2] == (True, {"tiny": "Installed"})
     assert (bed.folder / "calls").read_text() == "install tiny --version 1.1 --no-document\n"
@@ -145,20 +145,20 @@ def test_packages_of_ruby(bed: Any) -> None:
     assert bed("gem.removed", True, name="tiny")[0] is None
     assert bed("gem.removed", name="tiny")[1] == {"tiny": "Removed"}
     assert bed("gem.removed", name="tiny") == (True, {}, "Gem is not installed.")
-    place = "https://gems.example/"
-    assert bed("gem.sources_add", True, name=place)[0] is None
-    assert bed("gem.sources_add", name=place)[1] == {place: "Installed"}
-    assert bed("gem.sources_add", name=place)[1] == {}
-    assert bed("gem.sources_remove", True, name=place)[0] is None
-    assert bed("gem.sources_remove", name=place)[1] == {place: "Removed"}
-    assert bed("gem.sources_remove", name=place)[1] == {}
+    url = "https://gems.example/"
+    assert bed("gem.sources_add", True, name=url)[0] is None
+    assert bed("gem.sources_add", name=url)[1] == {url: "Installed"}
+    assert bed("gem.sources_add", name=url)[1] == {}
+    assert bed("gem.sources_remove", True, name=url)[0] is None
+    assert bed("gem.sources_remove", name=url)[1] == {url: "Removed"}
+    assert bed("gem.sources_remove", name=url)[1] == {}
 
 
-def test_rules_of_ufw(bed: Any) -> None:
+def test_rules_of_ufw_are_added_once(bed: Any) -> None:
     rule = {"name": "ssh", "protocol": "tcp", "to_port": '"22"', "comment": "'\"the door\"'"}
-    said = "allow proto tcp from any to any port 22 comment 'the door'"
+    text = "allow proto tcp from any to any port 22 comment 'the door'"
     assert bed("ufw.allowed", True, **rule) == (None, {}, "ssh would have been configured")
-    assert bed("ufw.allowed", **rule) == (True, {"rule": said}, "ssh updated")
+    assert bed("ufw.allowed", **rule) == (True, {"rule": text}, "ssh updated")
     assert bed("ufw.allow", **rule) == (True, {}, "ssh is already configured")
     assert bed("ufw.deny", name="d", from_addr="192.0.2.1")[1] == {"rule": "prepend deny from 192.0.2.1 to any"}
     assert bed("ufw.denied", name="d", from_addr="192.0.2.1")[1] == {}
@@ -170,7 +170,7 @@ def test_rules_of_ufw(bed: Any) -> None:
     assert bed.call["ufw.status"]()["rules"][0] == "allow proto tcp from any to any port 22 comment the door"
 
 
-def test_ufw_is_turned_on_and_off(bed: Any) -> None:
+def test_ufw_is_enabled_and_disabled(bed: Any) -> None:
     assert bed("ufw.enabled", True, name="x") == (None, {}, "UFW would have been enabled")
     assert bed("ufw.enabled", name="x") == (True, {"enabled": True}, "UFW is enabled")
     assert bed("ufw.enabled", name="x") == (True, {}, "UFW is already enabled")

@@ -32,23 +32,29 @@ class Programs:
         self.stdin = None
 
     def run_all(self, cmd, **kwargs):
-        words = cmd if isinstance(cmd, str) else " ".join(cmd)
-        self.ran.append(words)
+        command = cmd if isinstance(cmd, str) else " ".join(cmd)
+        self.ran.append(command)
         self.stdin = kwargs.get("stdin")
-        assert kwargs.get("python_shell") is False, f"{words}: by a shell"
-        if words not in self.answers:
-            raise AssertionError(f"not recorded: {words}")
-        answer = self.answers[words]
+        assert kwargs.get("python_shell") is False, f"{command}: by a shell"
+        if command not in self.answers:
+            raise AssertionError(f"not recorded: {command}")
+        answer = self.answers[command]
         answer = {"stdout": answer} if not isinstance(answer, dict) else answer
         self.answers.update(answer.get("then") or {})
-        found = {"stdout": "", "stderr": "", "retcode": 0, "pid": 1, **{k: v for k, v in answer.items() if k != "then"}}
-        found["stdout"] = (found["stdout"] or "").rstrip("\n")
-        return found
+        result = {
+            "stdout": "",
+            "stderr": "",
+            "retcode": 0,
+            "pid": 1,
+            **{k: v for k, v in answer.items() if k != "then"},
+        }
+        result["stdout"] = (result["stdout"] or "").rstrip("\n")
+        return result
 
     def functions(self):
         def text(cmd, **kwargs):
-            found = self.run_all(cmd, **kwargs)
-            return "\n".join(part for part in (found["stdout"], found["stderr"]) if part)
+            result = self.run_all(cmd, **kwargs)
+            return "\n".join(part for part in (result["stdout"], result["stderr"]) if part)
 
         return {
             "cmd.run_all": self.run_all,
@@ -63,16 +69,16 @@ class Programs:
         }
 
 
-def below(tmp, value):
+def with_folder(tmp, value):
     """The value with ``{tmp}`` replaced."""
     if isinstance(value, str):
         return value.replace("{tmp}", str(tmp))
     if isinstance(value, dict):
-        return {below(tmp, key): below(tmp, item) for key, item in value.items()}
-    return [below(tmp, item) for item in value] if isinstance(value, list) else value
+        return {with_folder(tmp, key): with_folder(tmp, item) for key, item in value.items()}
+    return [with_folder(tmp, item) for item in value] if isinstance(value, list) else value
 
 
-def take(loaders, step):
+def run_step(loaders, step):
     if "call" in step:
         return loaders.modules[step["call"]](*step.get("args", ()), **step.get("kwargs", {}))
     state, fun = step["state"].split(".")
@@ -83,8 +89,8 @@ def take(loaders, step):
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in CASES.glob("*.yaml")))
-def test_recorded(name, make_loaders, tmp_path, monkeypatch):
-    case = below(tmp_path, yaml.safe_load((CASES / f"{name}.yaml").read_text(encoding="utf-8")))
+def test_calls_and_states_with_recorded_output(name, make_loaders, tmp_path, monkeypatch):
+    case = with_folder(tmp_path, yaml.safe_load((CASES / f"{name}.yaml").read_text(encoding="utf-8")))
     assert case["source"]
     monkeypatch.setattr("thin.process.which", lambda program: f"/sbin/{program}")
     for path, text in (case.get("files") or {}).items():
@@ -95,7 +101,7 @@ def test_recorded(name, make_loaders, tmp_path, monkeypatch):
     if "manager" in case:
         monkeypatch.setattr("thin.utils.system.initsystem.manager", lambda grains: case["manager"])
     programs = Programs(case)
-    wrong = []
+    differences = []
     for number, step in enumerate(case["steps"]):
         loaders = make_loaders(grains=dict(case["grains"]), opts={"test": step.get("test", False)})
         for function, fake in programs.functions().items():
@@ -106,22 +112,22 @@ def test_recorded(name, make_loaders, tmp_path, monkeypatch):
             loaders.modules.module(module)[variable] = value
         programs.ran, programs.stdin = [], None
         try:
-            came = take(loaders, step)
+            actual = run_step(loaders, step)
         except SaltException as exc:
-            came = {"raises": f"{type(exc).__name__}: {exc}"}
-        want = {"raises": step["raises"]} if "raises" in step else step.get("want")
-        if came != want:
-            wrong.append(f"{number} {step}\n  came {came!r}")
+            actual = {"raises": f"{type(exc).__name__}: {exc}"}
+        expected = {"raises": step["raises"]} if "raises" in step else step.get("want")
+        if actual != expected:
+            differences.append(f"{number} {step}\n  returned {actual!r}")
         reading = set(case.get("reading") or ())
-        ran = [words for words in programs.ran if words not in reading]
+        ran = [command for command in programs.ran if command not in reading]
         if "ran" in step and ran != step["ran"]:
-            wrong.append(f"{number} {step}\n  ran {ran}")
+            differences.append(f"{number} {step}\n  ran {ran}")
         if "stdin" in step and programs.stdin != step["stdin"]:
-            wrong.append(f"{number} {step}\n  stdin {programs.stdin!r}")
+            differences.append(f"{number} {step}\n  stdin {programs.stdin!r}")
         for path, text in step.get("file", {}).items():
             if (tmp_path / path).read_text(encoding="utf-8") != text:
-                wrong.append(f"{number} {step}\n  {path} {(tmp_path / path).read_text(encoding='utf-8')!r}")
-    assert not wrong, "\n".join(wrong)
+                differences.append(f"{number} {step}\n  {path} {(tmp_path / path).read_text(encoding='utf-8')!r}")
+    assert not differences, "\n".join(differences)
 
 
 def accounts(monkeypatch, case):
@@ -135,21 +141,21 @@ def accounts(monkeypatch, case):
     rows = [line.split(":") for line in case["groups"].split()]
     groups = [grp.struct_group([*row[:2], int(row[2]), [name for name in row[3].split(",") if name]]) for row in rows]
 
-    def named(entries, at):
+    def finder(entries, index):
         def find(key):
             for entry in entries:
-                if entry[at] == key:
+                if entry[index] == key:
                     return entry
             raise KeyError(key)
 
         return find
 
-    def list_of(name, gid):
+    def group_ids(name, gid):
         return [gid, *(group.gr_gid for group in groups if name in group.gr_mem)]
 
     monkeypatch.setattr("pwd.getpwall", lambda: users)
-    monkeypatch.setattr("pwd.getpwnam", named(users, 0))
+    monkeypatch.setattr("pwd.getpwnam", finder(users, 0))
     monkeypatch.setattr("grp.getgrall", lambda: groups)
-    monkeypatch.setattr("grp.getgrnam", named(groups, 0))
-    monkeypatch.setattr("grp.getgrgid", named(groups, 2))
-    monkeypatch.setattr("os.getgrouplist", list_of)
+    monkeypatch.setattr("grp.getgrnam", finder(groups, 0))
+    monkeypatch.setattr("grp.getgrgid", finder(groups, 2))
+    monkeypatch.setattr("os.getgrouplist", group_ids)

@@ -43,9 +43,11 @@ def sh(text: str, **kwargs: Any) -> process.Result:
         ),
     ],
 )
-def test_run(text: str, kwargs: dict[str, Any], retcode: int, stdout: bytes, stderr: bytes) -> None:
-    got = sh(text, **kwargs)
-    assert (got.retcode, got.stdout, got.stderr, got.timed_out) == (retcode, stdout, stderr, False)
+def test_a_program_returns_its_code_and_output(
+    text: str, kwargs: dict[str, Any], retcode: int, stdout: bytes, stderr: bytes
+) -> None:
+    result = sh(text, **kwargs)
+    assert (result.retcode, result.stdout, result.stderr, result.timed_out) == (retcode, stdout, stderr, False)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,9 @@ def test_run(text: str, kwargs: dict[str, Any], retcode: int, stdout: bytes, std
         (["a\0b"], {}, ValueError),
     ],
 )
-def test_what_cannot_start(argv: list[str], kwargs: dict[str, Any], error: type[Exception]) -> None:
+def test_a_program_that_cannot_start_is_an_error(
+    argv: list[str], kwargs: dict[str, Any], error: type[Exception]
+) -> None:
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(error):
         process.run(argv, **kwargs)
@@ -68,12 +72,12 @@ def test_what_cannot_start(argv: list[str], kwargs: dict[str, Any], error: type[
 @pytest.mark.parametrize("text", ["echo a; sleep 60", "echo a; exec >&- 2>&-; sleep 60", "echo a; sleep 60 & sleep 60"])
 def test_a_timeout_kills_the_program_and_its_children(text: str) -> None:
     before = set(process.descendants(os.getpid()))  # servers that other tests run
-    got = sh(text, timeout=0.3)
-    assert (got.timed_out, got.stdout) == (True, b"a\n")
+    result = sh(text, timeout=0.3)
+    assert (result.timed_out, result.stdout) == (True, b"a\n")
     assert set(process.descendants(os.getpid())) <= before
 
 
-def test_output_is_whole_or_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_above_the_limit_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(sh("head -c 20000000 /dev/zero").stdout) == 20000000
     monkeypatch.setattr(process, "OUTPUT_LIMIT", 1024 * 1024)
     before = set(process.descendants(os.getpid()))
@@ -85,16 +89,16 @@ def test_output_is_whole_or_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_descriptor_leaks_in_or_out() -> None:
     with open(os.devnull) as handle:
         before = sorted(os.listdir("/proc/self/fd"))
-        got = process.run([sys.executable, "-c", "import os; print(sorted(os.listdir('/proc/self/fd')))"])
+        result = process.run([sys.executable, "-c", "import os; print(sorted(os.listdir('/proc/self/fd')))"])
         assert sorted(os.listdir("/proc/self/fd")) == before
-        assert str(handle.fileno()) not in got.stdout.decode() or handle.fileno() == 3
+        assert str(handle.fileno()) not in result.stdout.decode() or handle.fileno() == 3
 
 
 def test_a_background_program_has_a_session_of_its_own(tmp_path: Path) -> None:
-    got = sh(f"ps -o sid= -p $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/sid", background=True)
-    assert got.retcode is None
-    os.waitpid(got.pid, 0)
-    assert int((tmp_path / "sid").read_text()) == got.pid
+    result = sh(f"ps -o sid= -p $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/sid", background=True)
+    assert result.retcode is None
+    os.waitpid(result.pid, 0)
+    assert int((tmp_path / "sid").read_text()) == result.pid
 
 
 @pytest.fixture
@@ -132,7 +136,9 @@ def cmd(make_loaders: Callable[..., Any]) -> Any:
         ("which", [""], {}, None),
     ],
 )
-def test_cmd(cmd: Any, fun: str, args: list[Any], kwargs: dict[str, Any], value: Any) -> None:
+def test_functions_of_cmd_return_values(
+    cmd: Any, fun: str, args: list[Any], kwargs: dict[str, Any], value: Any
+) -> None:
     assert cmd[fun](*args, **kwargs) == value
 
 
@@ -153,7 +159,7 @@ def test_cmd(cmd: Any, fun: str, args: list[Any], kwargs: dict[str, Any], value:
         ({"cmd": "false", "raise_err": True}, CommandExecutionError, ""),
     ],
 )
-def test_cmd_errors(cmd: Any, kwargs: dict[str, Any], error: type[Exception], text: str) -> None:
+def test_errors_of_cmd_run(cmd: Any, kwargs: dict[str, Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error) as caught:
         cmd.run(**{"cwd": "/usr", **kwargs})
     assert text in str(caught.value)
@@ -162,13 +168,13 @@ def test_cmd_errors(cmd: Any, kwargs: dict[str, Any], error: type[Exception], te
 @pytest.mark.skipif(not ROOT, reason="only root can become another user")
 def test_runas_is_that_user_with_its_login_environment(cmd: Any) -> None:
     user = pwd.getpwnam("nobody")
-    got = cmd.run("id -u; id -g; echo $USER $HOME $LOGNAME", runas="nobody", python_shell=True, cwd="/")
-    assert got.split("\n") == [str(user.pw_uid), str(user.pw_gid), f"nobody {user.pw_dir} nobody"]
+    output = cmd.run("id -u; id -g; echo $USER $HOME $LOGNAME", runas="nobody", python_shell=True, cwd="/")
+    assert output.split("\n") == [str(user.pw_uid), str(user.pw_gid), f"nobody {user.pw_dir} nobody"]
 
 
 @pytest.mark.skipif(not ROOT, reason="only root can become another user")
 def test_secrets_in_env_do_not_reach_argv_of_a_runas(cmd: Any) -> None:
-    got = cmd.run(
+    output = cmd.run(
         "cat /proc/self/cmdline /proc/$PPID/cmdline",
         runas="nobody",
         python_shell=True,
@@ -176,7 +182,7 @@ def test_secrets_in_env_do_not_reach_argv_of_a_runas(cmd: Any) -> None:
         env={"PASSWORD": "c4nary"},
         stdin="c4nary",
     )
-    assert "c4nary" not in got
+    assert "c4nary" not in output
 
 
 @pytest.mark.parametrize(
@@ -188,7 +194,9 @@ def test_secrets_in_env_do_not_reach_argv_of_a_runas(cmd: Any) -> None:
         (True, {"cmd_whitelist_glob": ["echo *"]}),
     ],
 )
-def test_command_line_calls_may_be_restricted(make_loaders: Any, allowed: bool, opts: dict[str, Any]) -> None:
+def test_options_restrict_commands_from_the_command_line(
+    make_loaders: Any, allowed: bool, opts: dict[str, Any]
+) -> None:
     run = make_loaders(opts=opts).modules["cmd.run"]
     if allowed:
         assert run("echo $((1+1))", __pub_jid="1") == "2"
@@ -198,7 +206,7 @@ def test_command_line_calls_may_be_restricted(make_loaders: Any, allowed: bool, 
     assert run("echo a") == "a"
 
 
-def test_arguments_of_a_command_stay_out_of_the_log(cmd: Any, lines: list[tuple[str, str]]) -> None:
+def test_arguments_of_a_command_are_not_logged(cmd: Any, lines: list[tuple[str, str]]) -> None:
     cmd.run("false --password c4nary")
     assert any("'false'" in text for _, text in lines)
     assert not any("c4nary" in text for _, text in lines)

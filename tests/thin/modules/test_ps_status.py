@@ -24,7 +24,7 @@ def ps(make_loaders):
     return make_loaders().modules
 
 
-def test_a_process_is_found_described_and_ended(ps, sleeper):
+def test_a_process_is_found_described_and_killed(ps, sleeper):
     assert ps["ps.pgrep"]("pushsalt-test-sleeper", full=True) == [sleeper.pid]
     assert ps["ps.pgrep"]("test-sl..per$", full=True, pattern_is_regex=True) == [sleeper.pid]
     assert ps["ps.pgrep"]("pushsalt-test-sleeper", user="no such user", full=True) is None
@@ -40,7 +40,7 @@ def test_a_process_is_found_described_and_ended(ps, sleeper):
     assert ps["ps.kill_pid"](sleeper.pid) is False
 
 
-def test_missing_processes_and_attributes(ps):
+def test_invalid_processes_and_attributes_are_errors(ps):
     with pytest.raises(Exception, match="process no longer exists"):
         ps["ps.proc_info"](4194305)
     with pytest.raises(Exception, match="invalid attr name 'nonsense'"):
@@ -49,37 +49,37 @@ def test_missing_processes_and_attributes(ps):
         ps["ps.status"]("")
 
 
-def test_the_machine_in_numbers(ps):
+def test_figures_of_this_machine_are_consistent(ps):
     memory = ps["ps.virtual_memory"]()
     assert 0 < memory["available"] <= memory["total"] == ps["ps.total_physical_memory"]()
     assert ps["ps.disk_usage"]("/")["total"] == os.statvfs("/").f_blocks * os.statvfs("/").f_frsize
     assert ps["ps.num_cpus"]() == len(ps["ps.cpu_times"](per_cpu=True))
     assert 0 <= ps["ps.cpu_percent"](interval=0.01) <= 100
-    together, lo = ps["ps.network_io_counters"](), ps["ps.network_io_counters"]("lo")
-    assert together["bytes_sent"] >= lo["bytes_sent"] and ps["ps.network_io_counters"]("nosuch0") is False
+    total, lo = ps["ps.network_io_counters"](), ps["ps.network_io_counters"]("lo")
+    assert total["bytes_sent"] >= lo["bytes_sent"] and ps["ps.network_io_counters"]("nosuch0") is False
     assert {"device", "mountpoint", "fstype", "opts"} == set(ps["ps.disk_partitions"](all=True)[0])
     assert ps["ps.boot_time"]("%Y").isdigit()
 
 
-def test_busy_and_names():
+def test_cpu_time_and_escaped_names_are_parsed():
     before = {"user": 1.0, "idle": 1.0, "iowait": 0.0}
     assert procfs.cpu_busy(before, {"user": 2.0, "idle": 3.5, "iowait": 0.5}) == 25.0
     assert procfs.cpu_busy(before, before) == 0.0
     assert procfs._unescaped("/mnt/a\\040b\\134c") == "/mnt/a b\\c"
 
 
-def test_utmp_is_read(tmp_path):
+def test_utmp_is_parsed(tmp_path):
     import struct
 
     row = struct.pack("=h2xi32s4s32s256shhiii16s20x", 7, 42, b"pts/0", b"", b"ada", b"192.0.2.7", 0, 0, 0, 99, 0, b"")
     path = tmp_path / "utmp"
     path.write_bytes(row.replace(b"\7\0", b"\2\0", 1) + row)
-    want = {"name": "ada", "terminal": "pts/0", "host": "192.0.2.7", "started": 99.0, "pid": 42}
-    assert procfs.users([str(path)]) == [want]
+    expected = {"name": "ada", "terminal": "pts/0", "host": "192.0.2.7", "started": 99.0, "pid": 42}
+    assert procfs.users([str(path)]) == [expected]
     assert procfs.users([str(tmp_path / "none")]) == []
 
 
-def test_status_of_this_machine(ps, sleeper):
+def test_status_of_this_machine_is_returned(ps, sleeper):
     # an orphan: lines with our own process id are excluded
     command = ["sh", "-c", "sleep 299.125 >/dev/null 2>&1 & echo $!"]
     orphan = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.decode().strip()
@@ -116,7 +116,7 @@ FREEBSD = {
 }
 
 
-def test_status_of_a_freebsd(make_loaders):
+def test_output_of_freebsd_is_parsed(make_loaders):
     modules = make_loaders(grains={"os": "FreeBSD", "kernel": "FreeBSD"}).modules
     modules["cmd.run"]
     fakes = {
@@ -124,10 +124,10 @@ def test_status_of_a_freebsd(make_loaders):
         "sysctl.get": lambda name: {"kern.boottime": "{ sec = 100, usec = 5 } Sat", "hw.ncpu": "2"}[name],
         "cmd.which": lambda name: None,
     }
-    for name in ("status.w", "status.diskstats"):  # one of each file
+    for name in ("status.w", "status.diskstats"):  # a function of each file
         modules[name].__globals__["__salt__"] = fakes
-    two = {"cpu0": {"us": 1, "sy": 2, "id": 97}, "cpu1": {"us": 3, "sy": 4, "id": 93}}
-    assert modules["status.cpustats"]() == two
+    expected = {"cpu0": {"us": 1, "sy": 2, "id": 97}, "cpu1": {"us": 3, "sy": 4, "id": 93}}
+    assert modules["status.cpustats"]() == expected
     assert modules["status.cpuinfo"]() == {"hw.model": "AMD EPYC 7R32", "hw.ncpu": "2"}
     assert modules["status.nproc"]() == 2 and modules["status.version"]().startswith("FreeBSD 14.1")
     assert modules["status.w"]() == [

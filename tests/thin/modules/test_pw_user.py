@@ -15,15 +15,15 @@ def users(make_loaders):
 
     def run_all(command, **kwargs):
         ran.append(" ".join(command))
-        shown = "x:*:0:0:staff:0:0::/:/bin/sh"
-        return {"retcode": 65 if "nobody-here" in command else 0, "stdout": shown, "stderr": "no"}
+        output = "x:*:0:0:staff:0:0::/:/bin/sh"
+        return {"retcode": 65 if "nobody-here" in command else 0, "stdout": output, "stderr": "no"}
 
     modules["cmd.run_all"]  # loaded first, so that its entry of __salt__ can be replaced
     modules["user.info"].__globals__["__salt__"] = {"cmd.run_all": run_all}
     return modules, ran
 
 
-def test_who_is_there(users):
+def test_properties_of_users_are_returned(users):
     modules, _ = users
     info = modules["user.info"](ROOT.pw_name)
     assert (info["uid"], info["gid"], info["home"], info["shell"]) == ROOT[2:4] + ROOT[5:7]
@@ -58,7 +58,7 @@ def test_each_change_is_one_command(users, function, args, kwargs, command):
     assert ran == [command]
 
 
-def test_unchanged_and_failing_states(users):
+def test_unchanged_properties_and_failures(users):
     modules, ran = users
     assert modules["user.chuid"](ROOT.pw_name, 0) and modules["user.chloginclass"]("root", "staff")
     assert ran == ["pw usershow -n root"]

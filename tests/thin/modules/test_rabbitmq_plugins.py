@@ -1,4 +1,4 @@
-"""Names of rabbitmq's plugins, from a stand-in with the formats of old and new versions."""
+"""Names of rabbitmq's plugins, from a script with the formats of old and new versions."""
 
 import os
 
@@ -15,7 +15,7 @@ from tests.thin import filebed
         'Listing plugins with pattern ".*" ...\nrabbitmq_management\n\nrabbitmq_mqtt\n',
     ],
 )
-def test_names_of_plugins(output, tmp_path, monkeypatch):
+def test_names_of_plugins_are_parsed(output, tmp_path, monkeypatch):
     programs = tmp_path / "bin"
     programs.mkdir()
     (tmp_path / "output").write_text(output)
@@ -24,6 +24,6 @@ def test_names_of_plugins(output, tmp_path, monkeypatch):
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     bed = filebed.Bed(tmp_path / "bed")
-    wanted = ["rabbitmq_management", "rabbitmq_mqtt"]
-    assert bed.call("rabbitmq.list_available_plugins") == wanted
-    assert bed.call("rabbitmq.list_enabled_plugins") == wanted
+    expected = ["rabbitmq_management", "rabbitmq_mqtt"]
+    assert bed.call("rabbitmq.list_available_plugins") == expected
+    assert bed.call("rabbitmq.list_enabled_plugins") == expected

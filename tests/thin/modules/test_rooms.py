@@ -14,9 +14,9 @@ ROOMS: dict[str, list[str]] = {"openrc": ["openrc", "libeinfo1", "librc1"], "run
 
 
 @pytest.mark.parametrize("case", ROOMS)
-def test_recorded_steps(case):
+def test_returns_equal_recorded_ones(case):
     if machines.missing() or os.geteuid() != 0:
-        pytest.skip(machines.missing() or "only root can make rooms")
+        pytest.skip(machines.missing() or "only root can create rooms")
     with rooms.room(ROOMS[case]) as room:
         steps.check(room, case)
 
@@ -27,14 +27,14 @@ SHADOW_UTILS = ["sbin/" + name for name in ("useradd", "usermod", "userdel", "gr
 
 
 @pytest.mark.optional
-def test_accounts_of_busybox():
+def test_accounts_are_changed_by_busybox():
     """Debian's busybox lacks these applets: a variable can name one built from its source (``make defconfig``)."""
     busybox = os.environ.get("PUSHSALT_TEST_BUSYBOX") or shutil.which("busybox")
     applets = subprocess.run([busybox, "--list"], capture_output=True, text=True).stdout.split() if busybox else []
     if "adduser" not in applets:
         pytest.skip("no busybox with adduser; PUSHSALT_TEST_BUSYBOX can name one")
     if machines.missing() or os.geteuid() != 0:
-        pytest.skip(machines.missing() or "only root can make rooms")
+        pytest.skip(machines.missing() or "only root can create rooms")
     with rooms.room([]) as room:
         usr = room.root / "usr"
         for name in [*SHADOW_UTILS, *APPLETS, "bin/gpasswd", "bin/chage"]:

@@ -11,7 +11,7 @@ LINUX = {"kernel": "Linux", "os": "Ubuntu"}
 
 
 @pytest.mark.parametrize(
-    ("grains", "paths", "want"),
+    ("grains", "paths", "expected"),
     [
         ({"kernel": "FreeBSD"}, [], "rc.d"),
         ({"kernel": "DragonFly"}, [], "rc.d"),
@@ -29,8 +29,8 @@ LINUX = {"kernel": "Linux", "os": "Ubuntu"}
         ({**LINUX, "os": "CentOS"}, ["/sbin/chkconfig", "/etc/init.d"], "chkconfig"),
     ],
 )
-def test_what_runs_now_counts_then_what_is_installed(grains, paths, want):
-    assert initsystem.manager(grains, exists=lambda path: path in paths) == want
+def test_the_running_manager_precedes_an_installed_one(grains, paths, expected):
+    assert initsystem.manager(grains, exists=lambda path: path in paths) == expected
 
 
 def chunk(fun, **args):
@@ -51,21 +51,21 @@ def run(loaders, fun, **args):
 
 
 @pytest.fixture
-def bare(monkeypatch):
+def no_manager(monkeypatch):
     monkeypatch.setattr(initsystem, "manager", lambda grains: None)
 
 
-WHY = "The named service web is not available: this system has no service manager"
+MESSAGE = "The named service web is not available: this system has no service manager"
 
 
 @pytest.mark.parametrize("fun, result", [("running", False), ("dead", True), ("enabled", False), ("disabled", True)])
-def test_without_a_manager_every_service_is_dead(make, bare, fun, result):
+def test_states_without_a_manager_find_every_service_dead(make, no_manager, fun, result):
     assert run(make(), fun)[0] is result
-    assert run(make(), fun)[2].startswith(WHY)
+    assert run(make(), fun)[2].startswith(MESSAGE)
     assert run(make(opts={"test": True}), "running")[0] is None
 
 
-def test_without_a_manager_nothing_can_be_done(make, bare):
+def test_functions_without_a_manager_list_nothing_and_fail(make, no_manager):
     modules = make().modules
     assert modules["service.get_all"]() == modules["service.get_enabled"]() == []
     with pytest.raises(Exception, match="Cannot start the service web: this system has no service manager"):
@@ -78,7 +78,7 @@ def test_upstart_is_reported_as_unsupported(make, monkeypatch):
     assert "services under upstart are not supported" in run(make(grains=grains), "running")[2]
 
 
-def test_runit_as_init(make, monkeypatch, tmp_path):
+def test_runit_is_used_as_init(make, monkeypatch, tmp_path):
     monkeypatch.setattr(initsystem, "manager", lambda grains: "runit")
     monkeypatch.setattr(initsystem, "FOLDERS", (str(tmp_path),))
     (tmp_path / "sv").touch()
@@ -91,7 +91,7 @@ def test_runit_as_init(make, monkeypatch, tmp_path):
     assert modules["service.reload"].__doc__ and modules["service.available"]("web")
 
 
-OWN = (
+OWN_PROVIDER = (
     "ran = []\n"
     "def __virtual__():\n    return False, 'only when asked for'\n"
     "def available(name):\n    return True\n"
@@ -101,21 +101,21 @@ OWN = (
 )
 
 
-def test_a_state_names_its_provider(make, bare):
-    loaders = make({"thin.modules.own_service": OWN})
+def test_the_provider_of_a_state_is_used(make, no_manager):
+    loaders = make({"thin.modules.own_service": OWN_PROVIDER})
     assert run(loaders, "running", provider="own_service") == (True, {"web": True}, "Started service web")
-    assert run(loaders, "running")[2].startswith(WHY)  # the next state has its own provider again
+    assert run(loaders, "running")[2].startswith(MESSAGE)  # the next state has its own provider again
     assert run(loaders, "running", provider=[{"service": "own_service"}])[0] is True
-    assert run(loaders, "running", provider="no such file")[2].startswith(WHY)
+    assert run(loaders, "running", provider="no such file")[2].startswith(MESSAGE)
 
 
-def test_the_options_name_a_provider(make, bare):
-    loaders = make({"thin.modules.own_service": OWN}, opts={"providers": {"service": "own_service"}})
+def test_the_provider_of_the_options_is_used(make, no_manager):
+    loaders = make({"thin.modules.own_service": OWN_PROVIDER}, opts={"providers": {"service": "own_service"}})
     assert run(loaders, "running") == (True, {"web": True}, "Started service web")
     assert loaders.modules["service.get_all"]() == []  # functions that the provider lacks
 
 
-def test_beacons_are_not_watched(make, bare):
+def test_mod_beacon_is_refused(make, no_manager):
     beacon = make().states["service.mod_beacon"]
     assert beacon("web", sfun="running")["result"] is True
     assert beacon("web", sfun="running", beacon=True)["result"] is beacon("web", sfun="enabled")["result"] is False

@@ -25,7 +25,7 @@ KINDS = {
 
 
 def run(*argv: object, **kwargs: Any) -> bytes:
-    return subprocess.run([str(word) for word in argv], check=True, capture_output=True, **kwargs).stdout
+    return subprocess.run([str(argument) for argument in argv], check=True, capture_output=True, **kwargs).stdout
 
 
 @pytest.fixture
@@ -40,12 +40,12 @@ def verify() -> Callable[..., Any]:
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not shutil.which("openssl"):
-        pytest.skip("openssl is not there")
+        pytest.skip("openssl is not installed")
     folder = tmp_path_factory.mktemp("keys")
     (folder / "text").write_text(TEXT)
-    for kind, words in KINDS.items():
+    for kind, arguments in KINDS.items():
         key, text, sig = folder / f"{kind}.key", folder / "text", folder / f"{kind}.sig"
-        run("openssl", *words, "-out", key)
+        run("openssl", *arguments, "-out", key)
         run("openssl", "pkey", "-in", key, "-pubout", "-out", folder / f"{kind}.pub")
         if kind == "ed":
             run("openssl", "pkeyutl", "-sign", "-inkey", key, "-rawin", "-in", text, "-out", sig)
@@ -56,7 +56,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_keys_of_each_kind(keys: Path, verify: Callable[..., Any], kind: str) -> None:
+def test_a_signature_of_each_kind_of_key_is_verified(keys: Path, verify: Callable[..., Any], kind: str) -> None:
     key, sig = (keys / f"{kind}.pub").read_text(), str(keys / f"{kind}.sig")
     good = {"res": True, "message": "The signature is valid"}
     assert verify("asymmetric", text=TEXT, pubkey=key, signature=sig) == good
@@ -66,7 +66,7 @@ def test_keys_of_each_kind(keys: Path, verify: Callable[..., Any], kind: str) ->
 
 
 @pytest.mark.parametrize(
-    "some, every, res",
+    "any_of, all_of, res",
     [
         (["rsa", "ec"], [], True),
         (["rsa"], [], False),
@@ -76,14 +76,16 @@ def test_keys_of_each_kind(keys: Path, verify: Callable[..., Any], kind: str) ->
         (["ed"], ["ec"], True),
     ],
 )
-def test_several_signers(keys: Path, verify: Callable[..., Any], some: list[str], every: list[str], res: bool) -> None:
+def test_several_signatures_need_the_required_signers(
+    keys: Path, verify: Callable[..., Any], any_of: list[str], all_of: list[str], res: bool
+) -> None:
     pub = {kind: (keys / f"{kind}.pub").read_text() for kind in KINDS}
     ret = verify(
         "asymmetric",
         filename=str(keys / "text"),
         signature=[str(keys / "ec.sig"), str(keys / "ed.sig")],
-        signed_by_any=[pub[kind] for kind in some],
-        signed_by_all=[pub[kind] for kind in every],
+        signed_by_any=[pub[kind] for kind in any_of],
+        signed_by_all=[pub[kind] for kind in all_of],
     )
     assert ret["res"] is res and ret["message"]
 
@@ -95,7 +97,7 @@ def test_a_signature_may_be_base64_text(keys: Path, verify: Callable[..., Any]) 
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "arguments",
     [
         {"pubkey": "k"},
         {"signature": "s"},
@@ -106,15 +108,15 @@ def test_a_signature_may_be_base64_text(keys: Path, verify: Callable[..., Any]) 
         {"text": "t", "signature": "s", "pubkey": "k", "digest": "x y"},
     ],
 )
-def test_arguments_that_do_not_fit(verify: Callable[..., Any], wrong: dict[str, Any]) -> None:
-    if wrong.get("digest") == "-sha1":  # a value that begins with a dash is not an option of the program
-        assert verify("asymmetric", **wrong)["res"] is False
+def test_invalid_arguments_are_errors(verify: Callable[..., Any], arguments: dict[str, Any]) -> None:
+    if arguments.get("digest") == "-sha1":  # a value that begins with a dash is not an option of the program
+        assert verify("asymmetric", **arguments)["res"] is False
         return
     with pytest.raises(SaltInvocationError):
-        verify("asymmetric", **wrong)
+        verify("asymmetric", **arguments)
 
 
-def test_a_file_that_is_not_there(verify: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(verify: Callable[..., Any], tmp_path: Path) -> None:
     with pytest.raises(CommandExecutionError, match="does not exist"):
         verify("asymmetric", filename=str(tmp_path / "none"), pubkey="k", signature="s")
 
@@ -125,7 +127,7 @@ def test_a_file_that_is_not_there(verify: Callable[..., Any], tmp_path: Path) ->
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     if not shutil.which("gpg"):
-        pytest.skip("gpg is not there")
+        pytest.skip("gpg is not installed")
     folder = tmp_path_factory.mktemp("g")
     folder.chmod(0o700)
     batch = ["--homedir", folder, "--batch"]
@@ -133,19 +135,19 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         run("gpg", *batch, "--passphrase", "", "--quick-gen-key", f"{name}@example.org", "ed25519")
     (folder / "text").write_text(TEXT)
     for names, out in ((["ann"], "one.asc"), (["ann", "bob"], "two.asc")):
-        users = [word for name in names for word in ("-u", f"{name}@example.org")]
+        users = [argument for name in names for argument in ("-u", f"{name}@example.org")]
         run("gpg", *batch, *users, "-a", "-o", folder / out, "--detach-sign", folder / "text")
     run("gpg", *batch, "-u", "ann@example.org", "-o", folder / "clear", "--clearsign", folder / "text")
     yield folder
     run("gpgconf", "--homedir", folder, "--kill", "all")
 
 
-def prints(home: Path) -> dict[str, str]:
-    found = loader.Loaders({"id": "it"}, runtime).modules["gpg.list_keys"](gnupghome=str(home))
-    return {key["uids"][0].split("@")[0]: key["fingerprint"] for key in found}
+def fingerprints_of(home: Path) -> dict[str, str]:
+    keys = loader.Loaders({"id": "it"}, runtime).modules["gpg.list_keys"](gnupghome=str(home))
+    return {key["uids"][0].split("@")[0]: key["fingerprint"] for key in keys}
 
 
-def test_detached_and_inline(home: Path, verify: Callable[..., Any], tmp_path: Path) -> None:
+def test_detached_and_inline_signatures_are_verified(home: Path, verify: Callable[..., Any], tmp_path: Path) -> None:
     ret = verify("gpg", filename=str(home / "text"), signature=str(home / "one.asc"), gnupghome=str(home))
     assert (ret["res"], ret["username"], ret["trust_level"]) == (True, "ann@example.org", "Ultimate")
     assert verify("gpg", filename=str(home / "clear"), gnupghome=str(home))["res"] is True
@@ -157,7 +159,7 @@ def test_detached_and_inline(home: Path, verify: Callable[..., Any], tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "file, some, every, res",
+    "file, any_of, all_of, res",
     [
         ("one.asc", ["ann"], [], True),
         ("one.asc", ["bob"], [], False),
@@ -167,23 +169,23 @@ def test_detached_and_inline(home: Path, verify: Callable[..., Any], tmp_path: P
         ("two.asc", ["ann"], ["bob"], True),
     ],
 )
-def test_who_has_signed(
-    home: Path, verify: Callable[..., Any], file: str, some: list[str], every: list[str], res: bool
+def test_a_gpg_signature_needs_the_required_signers(
+    home: Path, verify: Callable[..., Any], file: str, any_of: list[str], all_of: list[str], res: bool
 ) -> None:
-    fingerprints = prints(home)
+    fingerprints = fingerprints_of(home)
     ret = verify(
         "gpg",
         filename=str(home / "text"),
         signature=str(home / file),
         gnupghome=str(home),
-        signed_by_any=[fingerprints[name] for name in some],
-        signed_by_all=[fingerprints[name] for name in every],
+        signed_by_any=[fingerprints[name] for name in any_of],
+        signed_by_all=[fingerprints[name] for name in all_of],
     )
     assert ret["res"] is res
-    assert {one["username"] for one in ret["signatures"]} >= {"ann@example.org"}
+    assert {signature["username"] for signature in ret["signatures"]} >= {"ann@example.org"}
 
 
-def test_keys_travel(home: Path, verify: Callable[..., Any], tmp_path: Path) -> None:
+def test_an_imported_key_verifies_signatures(home: Path, verify: Callable[..., Any], tmp_path: Path) -> None:
     modules = loader.Loaders({"id": "it"}, runtime).modules
     text = run("gpg", "--homedir", home, "-a", "--export", "ann@example.org").decode()
     other = tmp_path / "h"
@@ -191,9 +193,9 @@ def test_keys_travel(home: Path, verify: Callable[..., Any], tmp_path: Path) -> 
     assert modules["gpg.import_key"](text=text, gnupghome=str(other))["message"] == "Successfully imported key(s)."
     assert modules["gpg.import_key"](text=text, gnupghome=str(other))["message"] == "Key(s) already exist in keychain."
     assert modules["gpg.import_key"](text="none", gnupghome=str(other))["res"] is False
-    found = modules["gpg.get_key"](fingerprint=prints(home)["ann"], gnupghome=str(other))
-    assert found["uids"] == ["ann@example.org"]
-    # known now, without a trust level
+    key = modules["gpg.get_key"](fingerprint=fingerprints_of(home)["ann"], gnupghome=str(other))
+    assert key["uids"] == ["ann@example.org"]
+    # the key is known, without a trust level
     ret = verify("gpg", filename=str(home / "text"), signature=str(home / "one.asc"), gnupghome=str(other))
     assert (ret["res"], ret["trust_level"]) == (True, "Undefined")
 
@@ -213,7 +215,7 @@ def test_invalid_signatures_are_not_trusted() -> None:
 [GNUPG:] NO_PUBKEY CCCC
 [GNUPG:] TRUST_ULTIMATE
 """
-    assert [(one["key_id"], one["fingerprint"], one["trust_level"]) for one in signatures(status)] == [
+    assert [(entry["key_id"], entry["fingerprint"], entry["trust_level"]) for entry in signatures(status)] == [
         ("AAAA", "P1", "Fully"),
         ("BBBB", None, None),
         ("CCCC", None, None),

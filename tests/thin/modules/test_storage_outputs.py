@@ -1,6 +1,6 @@
 """Modules of storage, security and macOS, with programs that print recorded output (tests/cases/thin/storage).
 
-A file's cases: `source` is the origin of the output, or says that it is synthetic; `programs` maps a program to its
+A file has cases: `source` is the origin of the output, or says that it is synthetic; `programs` maps a program to its
 answers, {arguments: output}, where an output is text, or {out, err, code}; `steps` are calls and states in order, each
 with its return (`want`, or `raises`), and `ran`, all commands that ran. `@` in texts is the folder of the test.
 """
@@ -22,18 +22,18 @@ CASES = Path(__file__).parents[2] / "cases" / "thin" / "storage"
 
 
 def _cases() -> list[Any]:
-    found = []
+    parameters = []
     for path in sorted(CASES.glob("*.yaml")):
         for case in yaml.safe_load(path.read_text(encoding="utf-8")):
-            found.append(pytest.param(case, id=f"{path.stem}: {case['title']}"))
-    return found
+            parameters.append(pytest.param(case, id=f"{path.stem}: {case['title']}"))
+    return parameters
 
 
 def _script(log: Path, name: str, answers: dict[str, Any]) -> str:
     lines = ["#!/bin/sh", f'echo "{name} $*" >> {shlex.quote(str(log))}', 'case "$*" in']
-    for words, answer in answers.items():
+    for arguments, answer in answers.items():
         answer = {"out": answer} if isinstance(answer, str) else answer
-        pattern = "*".join(shlex.quote(part) if part else "" for part in words.split("*"))
+        pattern = "*".join(shlex.quote(part) if part else "" for part in arguments.split("*"))
         lines.append(f"{pattern}) {answer.get('do', ':')}")
         lines.append(f"printf '%s' {shlex.quote(answer.get('out', ''))}")
         lines.append(f"printf '%s' {shlex.quote(answer.get('err', ''))} >&2")
@@ -41,20 +41,20 @@ def _script(log: Path, name: str, answers: dict[str, Any]) -> str:
     return "\n".join([*lines, "esac", f'echo "{name}: nothing recorded for $*" >&2', "exit 99", ""])
 
 
-def _here(value: Any, folder: str) -> Any:
+def _with_folder(value: Any, folder: str) -> Any:
     if isinstance(value, str):
         return value.replace("@", folder)
     if isinstance(value, list):
-        return [_here(item, folder) for item in value]
+        return [_with_folder(item, folder) for item in value]
     if isinstance(value, dict):
-        return {_here(key, folder): _here(item, folder) for key, item in value.items()}
+        return {_with_folder(key, folder): _with_folder(item, folder) for key, item in value.items()}
     return value
 
 
 @pytest.mark.parametrize("case", _cases())
-def test_recorded(case: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    case = _here(case, str(tmp_path))
-    assert case["source"], "say where the output is from"
+def test_returns_with_recorded_output(case: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = _with_folder(case, str(tmp_path))
+    assert case["source"], "a case has the source of its output"
     bed = filebed.Bed(tmp_path / "bed")
     before = link.connect(bed.link)
     log, programs = tmp_path / "log", tmp_path / "bin"
@@ -90,13 +90,13 @@ def _step(bed: filebed.Bed, step: dict[str, Any]) -> None:
             functions[name](*args, **kwargs)
         assert f"{type(caught.value).__name__}: {caught.value}" == step["raises"]
         return
-    got = functions[name](*args, **kwargs)
+    returned = functions[name](*args, **kwargs)
     if "state" in step:
-        got = {key: got[key] for key in ("result", "changes", "comment") if key in got}
-    assert got == step["want"], step
+        returned = {key: returned[key] for key in ("result", "changes", "comment") if key in returned}
+    assert returned == step["want"], step
 
 
-def test_booleans_that_are_set_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_states_of_booleans_are_aggregated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bed = filebed.Bed(tmp_path / "bed")
     monkeypatch.setitem(bed.loaders.modules._functions, "selinux.getenforce", lambda: "Enforcing")
 
@@ -113,4 +113,4 @@ def test_booleans_that_are_set_at_once(tmp_path: Path, monkeypatch: pytest.Monke
     ]
     joined = bed.loaders.states["selinux.mod_aggregate"](low, chunks, {"selinux_|-ran_|-ran_|-boolean": {}})
     assert joined["booleans"] == {"a": True, "b": False, "x": True, "y": "off"}
-    assert ["__agg__" in each for each in chunks] == [True, True, False, False, False]
+    assert ["__agg__" in chunk for chunk in chunks] == [True, True, False, False, False]

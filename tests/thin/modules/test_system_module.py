@@ -1,4 +1,4 @@
-"""The system module and Debian's init scripts, with stand-ins in PATH that record their calls."""
+"""The system module and Debian's init scripts, with scripts in PATH that record their calls."""
 
 import os
 import re
@@ -10,35 +10,35 @@ from thin.exceptions import CommandExecutionError, SaltInvocationError
 
 PROGRAM = """#!/bin/sh
 echo "${0##*/} $*" >> %(log)s
-%(does)s
+%(commands)s
 """
 
 
 @pytest.fixture
 def programs(tmp_path, monkeypatch):
-    """Makes programs; ``asked()`` returns the list of their calls."""
+    """A function that creates programs; its ``calls()`` returns the list of their calls, ``forget()`` empties it."""
     (tmp_path / "bin").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     log = tmp_path / "log"
 
-    def make(**does):
-        for name, words in does.items():
+    def make(**scripts):
+        for name, commands in scripts.items():
             path = tmp_path / "bin" / name.replace("_", "-")
-            path.write_text(PROGRAM % {"log": log, "does": words})
+            path.write_text(PROGRAM % {"log": log, "commands": commands})
             path.chmod(0o755)
 
-    make.asked = lambda: log.read_text().splitlines() if log.exists() else []
+    make.calls = lambda: log.read_text().splitlines() if log.exists() else []
     make.forget = lambda: log.write_text("")
     return make
 
 
-def test_times_and_dates(make_loaders, programs):
+def test_times_have_the_requested_offset(make_loaders, programs):
     call = make_loaders().modules
     now = time.time()
     for offset, seconds in (("+0000", 0), ("-0530", -19800), ("0200", 7200)):
-        shown = call["system.get_system_date_time"](offset)
-        there = time.strptime(shown, "%Y-%m-%d %H:%M:%S")
-        assert abs(time.mktime(there) - time.mktime(time.gmtime(now + seconds))) < 5
+        text = call["system.get_system_date_time"](offset)
+        local_time = time.strptime(text, "%Y-%m-%d %H:%M:%S")
+        assert abs(time.mktime(local_time) - time.mktime(time.gmtime(now + seconds))) < 5
     assert re.fullmatch(r"\d\d:\d\d:\d\d [AP]M", call["system.get_system_time"]())
     assert re.fullmatch(r"[A-Z][a-z]{2} \d\d/\d\d/\d{4}", call["system.get_system_date"]())
     for wrong in ("0", "+1", "+00:00", "x"):
@@ -47,7 +47,7 @@ def test_times_and_dates(make_loaders, programs):
 
 
 @pytest.mark.parametrize(
-    "function, args, want",
+    "function, args, expected",
     [
         ("set_system_date_time", (2015, 5, 12, 11, 37, 53), r"date 051211372015\.53"),
         ("set_system_date_time", (2015, 5, 12, 11, 37, 53, "-0500"), r"date -u 051216372015\.53"),
@@ -58,15 +58,15 @@ def test_times_and_dates(make_loaders, programs):
         ("set_system_date", ("2013/03/28",), r"date 0328\d{4}2013\.\d\d"),
     ],
 )
-def test_setting_the_clock(make_loaders, programs, function, args, want):
+def test_the_clock_is_set(make_loaders, programs, function, args, expected):
     programs(date="", hwclock="")
     assert make_loaders().modules["system." + function](*args) is True
-    first, *clock = programs.asked()
-    assert re.fullmatch(want, first)
+    first, *clock = programs.calls()
+    assert re.fullmatch(expected, first)
     assert clock == ["hwclock --test --systohc", "hwclock --systohc"]
 
 
-def test_a_clock_that_cannot_be_set(make_loaders, programs):
+def test_a_clock_that_cannot_be_set_is_an_error(make_loaders, programs):
     programs(date="echo 'Operation not permitted' >&2; exit 1")
     call = make_loaders().modules
     with pytest.raises(CommandExecutionError, match="date failed: Operation not permitted"):
@@ -81,17 +81,17 @@ def test_a_clock_that_cannot_be_set(make_loaders, programs):
     assert call["system.set_system_time"]("11:20:05") is True
 
 
-def test_the_end(make_loaders, programs):
+def test_halt_reboot_and_shutdown_call_programs(make_loaders, programs):
     programs(halt="", poweroff="", init="", shutdown="echo bye")
     call = make_loaders().modules
     for function, args in (("halt", ()), ("poweroff", ()), ("init", (3,)), ("reboot", ()), ("shutdown", (5,))):
         call["system." + function](*args)
-    assert programs.asked() == ["halt ", "poweroff ", "init 3", "shutdown -r now", "shutdown -h 5"]
+    assert programs.calls() == ["halt ", "poweroff ", "init 3", "shutdown -r now", "shutdown -h 5"]
     assert call["system.reboot"]() == "bye"
 
 
 @pytest.mark.parametrize("text", ["plain", 'with "quotes" and \ttabs\nlines', "Grüße", "back\\slash"])
-def test_the_description(make_loaders, programs, tmp_path, text):
+def test_the_computer_description_is_stored(make_loaders, programs, tmp_path, text):
     loaders = make_loaders()
     path = tmp_path / "machine-info"
     loaders.modules.module("system.halt")["MACHINE_INFO"] = str(path)
@@ -124,7 +124,7 @@ def services(make_loaders, programs, tmp_path):
     return module
 
 
-def test_init_scripts(services, programs):
+def test_properties_of_init_scripts_are_returned(services, programs):
     assert services["get_all"]() == ["one", "two", "x11-common"]
     assert services["get_enabled"]() == ["one", "x11-common"] and services["get_disabled"]() == ["two"]
     programs(runlevel="echo N 3")
@@ -136,7 +136,7 @@ def test_init_scripts(services, programs):
 
 
 @pytest.mark.parametrize(
-    "function, want",
+    "function, expected",
     [
         ("start", ["service one start"]),
         ("stop", ["service one stop"]),
@@ -147,8 +147,8 @@ def test_init_scripts(services, programs):
         ("disable", ["update-rc.d one disable"]),
     ],
 )
-def test_actions_on_init_scripts(services, programs, function, want):
+def test_actions_call_the_init_scripts(services, programs, function, expected):
     programs.forget()
     assert services[function]("one") is True
-    assert programs.asked() == want
+    assert programs.calls() == expected
     assert services[function]("two") is False

@@ -1,4 +1,4 @@
-"""Certificates and keys: openssl and ssh-keygen read those that are built here, and the reverse."""
+"""Certificates and keys: openssl and ssh-keygen read those that the modules create, and the reverse."""
 
 import base64
 import shutil
@@ -12,7 +12,7 @@ from thin.loader import Loaders
 from thin.utils.pki import der, documents, general, given, keys, libcrypto, names, pem, signing
 
 pytestmark = pytest.mark.skipif(
-    not (shutil.which("openssl") and shutil.which("ssh-keygen")), reason="openssl or ssh-keygen is not there"
+    not (shutil.which("openssl") and shutil.which("ssh-keygen")), reason="openssl or ssh-keygen is not installed"
 )
 
 EXTENSIONS = {
@@ -33,7 +33,7 @@ EXTENSIONS = {
 
 
 @pytest.fixture(scope="module")
-def made():
+def authority():
     """Functions, and the key and certificate of an authority."""
     x509 = loaders().modules.x509
     key = x509.create_private_key(algo="ec")
@@ -47,14 +47,14 @@ def loaders(test=False, cachedir="/nonexistent", **pillar):
 
 def openssl(*argv, stdin):
     stdin = stdin if isinstance(stdin, bytes) else stdin.encode()
-    done = subprocess.run(["openssl", *argv], input=stdin, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.decode()
+    process = subprocess.run(["openssl", *argv], input=stdin, capture_output=True, check=False)
+    assert process.returncode == 0, process.stderr
+    return process.stdout.decode()
 
 
-@pytest.mark.parametrize("module, word", [("x509", "x509_signing_policies"), ("ssh_pki", "ssh_signing_policies")])
+@pytest.mark.parametrize("module, option", [("x509", "x509_signing_policies"), ("ssh_pki", "ssh_signing_policies")])
 @pytest.mark.parametrize(
-    "policies, asking, said",
+    "policies, arguments, error",
     [
         ({}, {"__pub_id": "web1"}, "must be specified and defined"),
         ({"www": {"minions": "web*"}}, {}, "could not be identified"),
@@ -65,31 +65,31 @@ def openssl(*argv, stdin):
         ({"www": {"minions": "L@web1,web2", "ttl": 1}}, {"__pub_id": "web1"}, None),
     ],
 )
-def test_who_may_use_a_signing_policy(module, word, policies, asking, said):
-    sign = getattr(loaders(**{word: policies}).modules, module).sign_remote_certificate
-    answer = sign("www", {}, get_signing_policy_only=True, **asking)
-    if said is None:
+def test_a_signing_policy_is_limited_to_its_minions(module, option, policies, arguments, error):
+    sign = getattr(loaders(**{option: policies}).modules, module).sign_remote_certificate
+    answer = sign("www", {}, get_signing_policy_only=True, **arguments)
+    if error is None:
         assert answer == {"data": {"ttl": 1}, "errors": []}
     else:
-        assert answer["data"] is None and len(answer["errors"]) == 1 and said in answer["errors"][0]
+        assert answer["data"] is None and len(answer["errors"]) == 1 and error in answer["errors"][0]
 
 
 @pytest.mark.parametrize(
     "number, data",
     [(0, "020100"), (127, "02017f"), (128, "02020080"), (256, "02020100"), (-1, "0201ff"), (-129, "0202ff7f")],
 )
-def test_numbers(number, data):
+def test_integers_are_encoded_in_der(number, data):
     assert der.integer(number).hex() == data
     assert der.read(bytes.fromhex(data)).number() == number
 
 
 @pytest.mark.parametrize("dotted", ["1.2.840.113549", "2.5.29.17", "2.999.3", "0.9.2342.19200300.100.1.25"])
-def test_object_identifiers(dotted):
+def test_object_identifiers_are_encoded_in_der(dotted):
     assert der.read(der.oid(dotted)).oid() == dotted
 
 
 @pytest.mark.parametrize("bits", [set(), {0}, {5, 6}, {7}, {8}, {0, 15}])
-def test_flags(bits):
+def test_bit_strings_are_encoded_in_der(bits):
     assert der.read(der.flags(bits)).flags() == bits
 
 
@@ -97,7 +97,7 @@ BAD = "", "02", "0201", "0280", "30820001", "1f8101", "0201000000", "02890000000
 
 
 @pytest.mark.parametrize("data", BAD)
-def test_bad_der(data):
+def test_invalid_der_is_an_error(data):
     with pytest.raises(ValueError, match="bad DER"):
         der.read(bytes.fromhex(data))
 
@@ -113,7 +113,7 @@ def test_bad_der(data):
         ({"CN": "#x "}, [[("2.5.4.3", "#x ")]], "CN=\\#x\\ "),
     ],
 )
-def test_distinguished_names(given_name, rdns, text):
+def test_distinguished_names_are_built_and_read(given_name, rdns, text):
     name = names.build(given_name)
     assert [list(rdn) for rdn in name.rdns] == rdns
     assert name.text() == text
@@ -121,13 +121,13 @@ def test_distinguished_names(given_name, rdns, text):
 
 
 @pytest.mark.parametrize("bad", ["x", "CN=", "XY=1", "CN=a,", 'CN="a', {"C": "USA"}, {"CN": "x" * 65}, ["CN=a,O=b"], 7])
-def test_bad_names(bad):
+def test_invalid_distinguished_names_are_errors(bad):
     with pytest.raises((CommandExecutionError, SaltInvocationError)):
         names.build(bad)
 
 
 @pytest.mark.parametrize(
-    "kind, value, shown",
+    "kind, value, text",
     [
         ("DNS", "*.exämple.org", "DNS:*.xn--exmple-cua.org"),
         ("ip", "2001:db8::1", "IP:2001:0db8:0000:0000:0000:0000:0000:0001"),
@@ -137,48 +137,48 @@ def test_bad_names(bad):
         ("dirName", "CN=a,O=b", "dirName:CN=a,O=b"),
     ],
 )
-def test_general_names(kind, value, shown):
-    assert general.shown(der.read(general.build([(kind, value)])[0])) == shown
+def test_general_names_are_built_and_read(kind, value, text):
+    assert general.shown(der.read(general.build([(kind, value)])[0])) == text
 
 
 @pytest.mark.parametrize(
     "kind, value",
     [("dns", "a..b"), ("dns", "a_b"), ("ip", "x"), ("rid", "x.y"), ("othername", "x"), ("x", "x"), ("email", "a@*.b")],
 )
-def test_bad_general_names(kind, value):
+def test_invalid_general_names_are_errors(kind, value):
     with pytest.raises((CommandExecutionError, SaltInvocationError)):
         general.build([(kind, value)])
 
 
 @pytest.mark.parametrize("algo", ["rsa", "ec", "ed25519"])
 @pytest.mark.parametrize("encoding", ["pem", "der", "pkcs12"])
-def test_private_keys_in_each_encoding(algo, encoding):
+def test_private_keys_are_read_in_each_encoding(algo, encoding):
     key = keys.generate(algo)
     data = keys.encode_private(key, encoding, "geheim ä")
     assert key.pkcs8 not in data
     for wrong in ("x", None):
         with pytest.raises(given.PasswordError):
             keys.load_private(data, wrong)
-    found, how = keys.load_private_as(data, "geheim ä")
-    assert (found.public, how, found.type) == (key.public, encoding, algo)
-    found, how = keys.load_private_as(keys.encode_private(key, encoding))
-    assert (found.public, how) == (key.public, encoding)
+    loaded, loaded_encoding = keys.load_private_as(data, "geheim ä")
+    assert (loaded.public, loaded_encoding, loaded.type) == (key.public, encoding, algo)
+    loaded, loaded_encoding = keys.load_private_as(keys.encode_private(key, encoding))
+    assert (loaded.public, loaded_encoding) == (key.public, encoding)
 
 
-def test_keys_of_old_forms():
+def test_keys_in_traditional_formats_are_read():
     for argv in (["genrsa", "2048"], ["ecparam", "-genkey", "-name", "secp384r1"]):
-        shown = openssl(*argv, stdin="")
-        key = keys.load_private(shown)
-        traditional = openssl("pkey", "-traditional", "-aes128", "-passout", "pass:x", stdin=shown)
+        text = openssl(*argv, stdin="")
+        key = keys.load_private(text)
+        traditional = openssl("pkey", "-traditional", "-aes128", "-passout", "pass:x", stdin=text)
         assert keys.load_private(traditional, "x").public == key.public
-        assert key.public.pem().decode() == openssl("pkey", "-pubout", stdin=shown)
+        assert key.public.pem().decode() == openssl("pkey", "-pubout", stdin=text)
     assert key.size == 384
 
 
-def test_a_certificate_as_openssl_reads_it(made):
-    x509, _, certificate = made
+def test_openssl_reads_the_fields_of_a_certificate(authority):
+    x509, _, certificate = authority
     text = openssl("x509", "-noout", "-text", "-nameopt", "rfc2253", stdin=certificate)
-    for words in (
+    for part in (
         "CA:TRUE, pathlen:1",
         "Certificate Sign, CRL Sign",
         "OCSP Signing, ipsec Internet Key Exchange",
@@ -193,17 +193,17 @@ def test_a_certificate_as_openssl_reads_it(made):
         "Subject: CN=CA,O=a\\, b",
         "Version: 3",
     ):
-        assert words in text
-    said = x509.read_certificate(certificate)
-    assert said["subject_str"] == "CN=CA,O=a\\, b"
-    assert said["extensions"]["basicConstraints"] == {"critical": True, "ca": True, "pathlen": 1}
-    assert said["serial_number"].replace(":", "") in openssl("x509", "-noout", "-serial", stdin=certificate)
-    assert said["fingerprints"]["sha256"] in openssl("x509", "-noout", "-fingerprint", "-sha256", stdin=certificate)
+        assert part in text
+    fields = x509.read_certificate(certificate)
+    assert fields["subject_str"] == "CN=CA,O=a\\, b"
+    assert fields["extensions"]["basicConstraints"] == {"critical": True, "ca": True, "pathlen": 1}
+    assert fields["serial_number"].replace(":", "") in openssl("x509", "-noout", "-serial", stdin=certificate)
+    assert fields["fingerprints"]["sha256"] in openssl("x509", "-noout", "-fingerprint", "-sha256", stdin=certificate)
     assert x509.verify_signature(certificate)
 
 
-def test_requests_lists_and_policies(made):
-    _, key, ca = made
+def test_requests_signing_policies_and_revocation_lists_are_used(authority):
+    _, key, ca = authority
     policy = {"www": [{"signing_private_key": key}, {"signing_cert": ca}, {"O": "fixed"}, {"minions": "web*"}]}
     x509 = loaders(x509_signing_policies=policy).modules.x509
     mine = x509.create_private_key(algo="ec")
@@ -211,9 +211,9 @@ def test_requests_lists_and_policies(made):
     openssl("req", "-noout", "-verify", stdin=csr)
     assert set(x509.read_csr(csr)["extensions"]) == {"subjectAltName"}
     certificate = x509.create_certificate(signing_policy="www", csr=csr, CN="web", O="wanted", days_valid=1)
-    said = x509.read_certificate(certificate)
-    assert (said["subject_str"], said["issuer_str"]) == ("CN=web,O=fixed", "CN=CA,O=a\\, b")
-    assert said["extensions"]["subjectAltName"]["value"] == ["DNS:web"]
+    fields = x509.read_certificate(certificate)
+    assert (fields["subject_str"], fields["issuer_str"]) == ("CN=web,O=fixed", "CN=CA,O=a\\, b")
+    assert fields["extensions"]["subjectAltName"]["value"] == ["DNS:web"]
     assert x509.verify_signature(certificate, ca) and not x509.verify_signature(certificate)
     assert x509.verify_private_key(mine, certificate)
     assert x509.will_expire(certificate, 2) == {"check_days": 2, "cn": "web", "will_expire": True}
@@ -225,25 +225,25 @@ def test_requests_lists_and_policies(made):
         extensions={"cRLNumber": 7},
     )
     revoked = x509.read_crl(crl)["revoked_certificates"]
-    assert revoked[said["serial_number"].replace(":", "")]["extensions"]["CRLReason"]["value"] == "keyCompromise"
+    assert revoked[fields["serial_number"].replace(":", "")]["extensions"]["CRLReason"]["value"] == "keyCompromise"
     assert x509.verify_crl(crl, ca)
     assert "Key Compromise" in openssl("crl", "-noout", "-text", stdin=crl)
 
 
-def test_containers_and_bundles(made):
-    x509, key, ca = made
+def test_certificates_in_containers_and_bundles_are_read(authority):
+    x509, key, ca = authority
     for encoding in ("pkcs7_pem", "pkcs7_der"):
         bundle = x509.encode_certificate(ca, encoding, append_certs=[ca])
-        how = ["-inform", "DER"] if encoding.endswith("der") else []
-        stdin = base64.b64decode(bundle) if how else bundle
-        assert openssl("pkcs7", "-print_certs", *how, stdin=stdin).count("BEGIN CERTIFICATE") == 2
+        options = ["-inform", "DER"] if encoding.endswith("der") else []
+        stdin = base64.b64decode(bundle) if options else bundle
+        assert openssl("pkcs7", "-print_certs", *options, stdin=stdin).count("BEGIN CERTIFICATE") == 2
         assert x509.read_certificate(bundle)["subject_str"] == "CN=CA,O=a\\, b"
     container = x509.encode_certificate(ca, "pkcs12", private_key=key, pkcs12_passphrase="x", pkcs12_friendlyname="me")
     assert x509.get_public_key(container, passphrase="x") == x509.get_public_key(key)
 
 
 @pytest.mark.parametrize("algo", ["ed25519", "ed448"])
-def test_an_openssl_without_words_for_these_keys(tmp_path, monkeypatch, algo):
+def test_keys_are_used_with_an_openssl_without_options_for_them(tmp_path, monkeypatch, algo):
     key, data = keys.generate(algo), b"data"
     public = key.public  # openssl computes it
     named = der.read(signing.algorithm(key, "sha256"))
@@ -262,31 +262,31 @@ def test_an_openssl_without_words_for_these_keys(tmp_path, monkeypatch, algo):
 
 
 @pytest.mark.parametrize("mangle", [lambda text: text.replace("\n", ""), lambda text: text.replace("\n", "\\n"), str])
-def test_a_block_is_made_tidy(made, mangle):
-    assert pem.tidy("words\n" + mangle(made[2])).decode() == made[2]
+def test_a_pem_block_is_normalized(authority, mangle):
+    assert pem.tidy("words\n" + mangle(authority[2])).decode() == authority[2]
 
 
-def test_any_byte_that_is_wrong_is_a_value_error(made):
-    data = pem.blocks(made[2].encode())[0][2]
-    sound, refused = documents.Certificate(data), 0
-    for at in range(0, len(data), 7):
+def test_a_damaged_certificate_raises_value_error(authority):
+    data = pem.blocks(authority[2].encode())[0][2]
+    certificate, refused = documents.Certificate(data), 0
+    for position in range(0, len(data), 7):
         try:
-            documents.Certificate(data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :])
+            documents.Certificate(data[:position] + bytes([data[position] ^ 0x55]) + data[position + 1 :])
         except ValueError:
             refused += 1
-    assert sound and refused > 10  # other bytes belong to names and numbers
+    assert certificate and refused > 10  # other bytes are part of names and numbers
 
 
-def test_a_state_renews_and_a_dry_run_writes_nothing(made, tmp_path):
-    _, key, _ = made
+def test_a_state_renews_and_a_dry_run_writes_nothing(authority, tmp_path):
+    _, key, _ = authority
     path = tmp_path / "crt"
     low = {"state": "x509", "fun": "certificate_managed", "name": str(path), "__id__": "x"}
     args = {"signing_private_key": key, "CN": "a", "days_valid": 100}
 
     def run(test=False, **kwargs):
-        found = loaders(test, tmp_path / "cache")
-        found.states.module("x509.certificate_managed")["__low__"] = low
-        return found.states["x509.certificate_managed"](str(path), **{**args, **kwargs})
+        functions = loaders(test, tmp_path / "cache")
+        functions.states.module("x509.certificate_managed")["__low__"] = low
+        return functions.states["x509.certificate_managed"](str(path), **{**args, **kwargs})
 
     assert run(test=True)["result"] is None and not path.exists()
     assert run()["changes"] == {"created": str(path)}
@@ -301,7 +301,7 @@ def test_a_state_renews_and_a_dry_run_writes_nothing(made, tmp_path):
     assert der.read(path.read_bytes())
 
 
-def test_certificates_of_openssh(tmp_path):
+def test_certificates_of_openssh_are_created_and_read(tmp_path):
     pki = loaders(ssh_signing_policies={"h": {"cert_type": "host", "valid_principals": ["a", "b"], "max_ttl": "1h"}})
     pki = pki.modules.ssh_pki
     ca = pki.create_private_key(algo="ed25519", passphrase="geheim")
@@ -321,11 +321,11 @@ def test_certificates_of_openssh(tmp_path):
         critical_options={"force-command": "echo a=b"},
     )
     (tmp_path / "cert").write_text(line)
-    shown = subprocess.run(["ssh-keygen", "-L", "-f", tmp_path / "cert"], capture_output=True, check=True).stdout
-    assert b"host certificate" in shown and b"echo a=b" in shown
-    said = pki.read_certificate(line)
-    assert (said["valid_principals"], said["serial_number"], said["key_id"]) == (["b"], "AB:CD", "box")
-    assert said["critical_options"] == {"force-command": "echo a=b"} and said["extensions"] == {"permit-pty": True}
+    output = subprocess.run(["ssh-keygen", "-L", "-f", tmp_path / "cert"], capture_output=True, check=True).stdout
+    assert b"host certificate" in output and b"echo a=b" in output
+    fields = pki.read_certificate(line)
+    assert (fields["valid_principals"], fields["serial_number"], fields["key_id"]) == (["b"], "AB:CD", "box")
+    assert fields["critical_options"] == {"force-command": "echo a=b"} and fields["extensions"] == {"permit-pty": True}
     assert pki.expires(line, "61m") and not pki.expires(line, "59m")
     assert pki.verify_signature(line, ca["public_key"]) and not pki.verify_signature(line, mine["public_key"])
     broken = line[:-8] + ("AAAA" if line[-8:-4] != "AAAA" else "BBBB") + line[-4:]

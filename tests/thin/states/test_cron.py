@@ -1,4 +1,4 @@
-"""The text of crontabs, which jobs count as the same, and cron.file with a stand-in for crontab."""
+"""The text of crontabs, which jobs count as the same, and cron.file with a script in place of crontab."""
 
 import os
 import pwd
@@ -24,7 +24,7 @@ PATH="/bin"
 """
 
 
-def test_a_text_is_read_and_written_the_same():
+def test_a_crontab_is_parsed_and_written_unchanged():
     tab = crontab.parse(TEXT)
     assert crontab.text(tab) == TEXT
     assert tab["pre"] == ["MAILTO=x", "5 5 * * * /bin/old"]
@@ -39,7 +39,7 @@ def test_a_text_is_read_and_written_the_same():
     "job, command, identifier, same",
     [
         ((None, "/a"), "/a", None, True),
-        ((None, "/a"), "/a", "x", True),  # one without an identifier is adopted
+        ((None, "/a"), "/a", "x", True),  # a job without an identifier gets it
         ((None, "/a"), "/b", "x", False),
         (("x", "/a"), "/b", "x", True),
         (("x", "/a"), "/a", "y", False),
@@ -47,11 +47,11 @@ def test_a_text_is_read_and_written_the_same():
         (("5", "/a"), "/a", 5, True),
     ],
 )
-def test_the_same_job(job, command, identifier, same):
+def test_jobs_are_matched_by_identifier_or_command(job, command, identifier, same):
     assert crontab.matched(dict(zip(("identifier", "cmd"), job, strict=True)), command, identifier) is same
 
 
-def test_times_by_chance_are_drawn_once():
+def test_random_times_are_chosen_once():
     desired = crontab.wanted(("random", "3:5", "random", 2, "*"), None, "/a", None, False, "/a")
     job = crontab.drawn(desired)
     assert 0 <= int(job["minute"]) <= 59 and int(job["hour"]) in (3, 4, 5) and 1 <= int(job["daymonth"]) <= 28
@@ -81,17 +81,17 @@ def bed(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files for others")
-def test_the_user_cannot_put_another_file_in_the_place_of_the_crontab(bed, tmp_path):
+def test_the_user_cannot_replace_the_file_for_crontab(bed, tmp_path):
     program = tmp_path / "bin/crontab"
-    seen = tmp_path / "seen"
-    looks = f'[ -f "$1" ] && stat -c "%U %a" "$1" "$(dirname "$1")" > {seen}\nexit 0\n'
-    program.write_text(f'#!/bin/sh\n[ "$1" = -u ] && shift 2\n[ "$1" = -l ] && exit 0\n{looks}')
+    status_file = tmp_path / "seen"
+    script = f'[ -f "$1" ] && stat -c "%U %a" "$1" "$(dirname "$1")" > {status_file}\nexit 0\n'
+    program.write_text(f'#!/bin/sh\n[ "$1" = -u ] && shift 2\n[ "$1" = -l ] && exit 0\n{script}')
     ret = bed.loaders.states["cron.file"](bed.source("tab", "1 2 3 4 5 /bin/x\n"), user="daemon")
     assert ret["result"] is True
-    assert seen.read_text().splitlines() == ["daemon 600", "root 711"]
+    assert status_file.read_text().splitlines() == ["daemon 600", "root 711"]
 
 
-def test_a_file_is_the_crontab(bed, tmp_path):
+def test_a_file_becomes_the_crontab(bed, tmp_path):
     user = pwd.getpwuid(os.geteuid()).pw_name
     source = bed.source("tab", "1 2 3 4 5 /bin/x\n")
     state = bed.loaders.states["cron.file"]
@@ -103,8 +103,8 @@ def test_a_file_is_the_crontab(bed, tmp_path):
     assert (ret["result"], ret["comment"]) == (True, f"Crontab for user {user} was updated")
     assert "+1 2 3 4 5 /bin/x" in ret["changes"]["diff"]
     assert (tmp_path / "tab").read_text() == "1 2 3 4 5 /bin/x\n"
-    again = state(source, user=user)
-    words = f"Crontab for user {user} is in the correct state"
-    assert (again["result"], again["changes"], again["comment"]) == (True, {}, words)
-    kept = state(bed.source("other", "x"), user=user, replace=False)
-    assert (kept["changes"], kept["comment"]) == ({}, f"User {user} already has a crontab. No changes made")
+    second = state(source, user=user)
+    comment = f"Crontab for user {user} is in the correct state"
+    assert (second["result"], second["changes"], second["comment"]) == (True, {}, comment)
+    existing = state(bed.source("other", "x"), user=user, replace=False)
+    assert (existing["changes"], existing["comment"]) == ({}, f"User {user} already has a crontab. No changes made")

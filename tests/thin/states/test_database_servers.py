@@ -30,23 +30,23 @@ timeout 60 sh -c 'until mariadb-admin ping >/dev/null 2>&1; do sleep 0.1; done' 
 def root():
     if servers.missing():
         pytest.skip(servers.missing())
-    with servers.servers(["mariadb-server", "redis-server"], START) as found:
-        yield found
+    with servers.servers(["mariadb-server", "redis-server"], START) as started:
+        yield started
 
 
 @pytest.mark.parametrize("case", ["mysql", "redis"])
-def test_recorded_steps(root, case):
+def test_returns_equal_recorded_ones(root, case):
     recorded = steps.load(case)
-    came = root.take(recorded)
-    wrong = [
-        f"{number}: {step}\n  came {ret}"
-        for number, (step, ret) in enumerate(zip(recorded, came, strict=True))
+    returned = root.take(recorded)
+    differences = [
+        f"{number}: {step}\n  returned {ret}"
+        for number, (step, ret) in enumerate(zip(recorded, returned, strict=True))
         if "want" in step and ret != step["want"]
     ]
-    assert not wrong, "\n".join(wrong)
+    assert not differences, "\n".join(differences)
 
 
-def test_passwords_are_no_arguments(root):
+def test_passwords_are_in_no_arguments(root):
     """A slow client runs with the secrets of a state: no process list contains them."""
     root.shell(
         'printf \'#!/bin/sh\\nsleep 0.2; tr "\\\\0" " " < /proc/$$/cmdline >> /tmp/seen; echo >> /tmp/seen\\n'
@@ -54,11 +54,11 @@ def test_passwords_are_no_arguments(root):
     )
     user = {"name": "otto", "host": "localhost", "password": "hidden-one"}
     connection = {"connection_user": "otto", "connection_pass": "hidden-one"}
-    asked = [{"state": "mysql_user.present", "args": user}, {"call": "mysql.query", "args": ["mysql", "select 1"]}]
-    asked[1]["kwargs"] = connection
-    came = root.take(asked)
-    seen = root.shell("cat /tmp/seen; rm /tmp/seen /usr/local/bin/mariadb")
-    assert came[0]["result"] is True
-    assert "mariadb" in seen
-    assert "--user=otto" in seen
-    assert "hidden" not in seen
+    calls = [{"state": "mysql_user.present", "args": user}, {"call": "mysql.query", "args": ["mysql", "select 1"]}]
+    calls[1]["kwargs"] = connection
+    returned = root.take(calls)
+    process_list = root.shell("cat /tmp/seen; rm /tmp/seen /usr/local/bin/mariadb")
+    assert returned[0]["result"] is True
+    assert "mariadb" in process_list
+    assert "--user=otto" in process_list
+    assert "hidden" not in process_list

@@ -12,7 +12,7 @@ from tests.beds import servers, steps
 pytestmark = [pytest.mark.machines, pytest.mark.slow, pytest.mark.timeout(600)]
 
 
-def test_recorded_steps() -> None:
+def test_returns_equal_recorded_ones() -> None:
     if servers.missing():
         pytest.skip(servers.missing())
     packages = ["apache2", "augeas-tools", "postgresql-15"]

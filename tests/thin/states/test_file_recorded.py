@@ -26,14 +26,14 @@ def cases():
 
 
 @pytest.mark.parametrize("case", list(cases()))
-def test_as_salt(case, tmp_path):
+def test_returns_and_files_equal_salts(case, tmp_path):
     assert filebed.play(case, tmp_path / "bed") == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("python", pythons.ends())
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_as_salt_under_other_pythons(python, path, tmp_path):
+def test_returns_and_files_equal_salts_with_other_pythons(python, path, tmp_path):
     command = [python, "-I", "-S", filebed.__file__, str(ROOT), str(path), str(tmp_path / "bed")]
-    ran = subprocess.run(command, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    process = subprocess.run(command, capture_output=True, text=True)
+    assert process.returncode == 0, process.stdout + process.stderr

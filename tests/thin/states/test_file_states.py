@@ -1,4 +1,4 @@
-"""File states: which files are fetched, remains after a failure, sources, and differences from Salt."""
+"""File states: which files are fetched, what a failure leaves, sources, and differences from Salt."""
 
 import os
 import stat
@@ -16,10 +16,10 @@ root_only = pytest.mark.skipif(os.geteuid() != 0, reason="owners can only be cha
 
 @pytest.fixture
 def bed(tmp_path):
-    made = Bed(tmp_path / "bed")
-    before = link.connect(made.link)
+    bed = Bed(tmp_path / "bed")
+    before = link.connect(bed.link)
     umask = os.umask(0o022)
-    yield made
+    yield bed
     os.umask(umask)
     link.connect(before)
 
@@ -37,7 +37,7 @@ def test_an_unchanged_file_is_not_fetched(bed):
     before = os.lstat(path)
     ret = bed.state("managed", name=path, source=url, mode="0644")
     assert ret == {"name": path, "changes": {}, "result": True, "comment": f"File {path} is in the correct state"}
-    assert bed.link.asked == []
+    assert bed.link.requests == []
     assert os.lstat(path).st_ino == before.st_ino
 
 
@@ -46,21 +46,21 @@ def test_unchanged_files_of_a_tree_are_not_fetched(bed):
         bed.source("tree/" + name, name)
     target = bed.path("tree")
     bed.state("recurse", name=target, source="salt://tree")
-    bed.link.asked.clear()
+    bed.link.requests.clear()
     bed.source("tree/sub/two", "changed")
     ret = bed.state("recurse", name=target, source="salt://tree")
     assert list(ret["changes"]) == [bed.path("tree/sub/two")]
-    assert bed.link.asked == [("file", "salt://tree/sub/two")]
+    assert bed.link.requests == [("file", "salt://tree/sub/two")]
 
 
 def test_a_new_file_is_not_fetched_by_a_dry_run(bed):
     ret = bed.state("managed", test=True, name=bed.path("new"), source=bed.source("x", "x\n"))
     assert (ret["result"], ret["changes"]) == (None, {"newfile": bed.path("new")})
-    assert bed.link.asked == []
+    assert bed.link.requests == []
 
 
 @pytest.mark.parametrize("fun", ["managed", "directory", "absent", "symlink"])
-def test_a_warm_run_imports_little(bed, fun):
+def test_a_run_without_changes_imports_few_modules(bed, fun):
     """States without changes import neither the execution module nor subprocess, difflib, tempfile or shutil."""
     script = f"""
 import sys
@@ -90,18 +90,18 @@ print(sorted(heavy & set(sys.modules)), "file.stats" in bed.loaders.modules._fun
     assert run.stdout == "[] False\n", run.stdout + run.stderr
 
 
-# -- whole writes --
+# -- complete writes --
 
 
-def test_a_full_disk_leaves_the_old_file(bed, monkeypatch):
+def test_a_full_disk_leaves_the_old_content(bed, monkeypatch):
     path = bed.file("f", "old\n")
-    written = os.write
+    os_write = os.write
 
-    def full(descriptor, data):
-        written(descriptor, bytes(data)[:1])
+    def failing_write(descriptor, data):
+        os_write(descriptor, bytes(data)[:1])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "write", full)
+    monkeypatch.setattr(os, "write", failing_write)
     ret = bed.state("managed", name=path, contents="new\n" * 10)
     monkeypatch.undo()
     assert ret["result"] is False
@@ -112,21 +112,21 @@ def test_a_full_disk_leaves_the_old_file(bed, monkeypatch):
 
 
 @root_only
-def test_a_file_is_never_there_with_the_wrong_owner_or_mode(bed, monkeypatch):
-    seen = []
+def test_a_file_never_exists_with_the_wrong_owner_or_mode(bed, monkeypatch):
+    renamed = []
     rename = os.rename
 
     def spy(source, target, **folders):
         st = os.stat(source, dir_fd=folders["src_dir_fd"], follow_symlinks=False)
-        seen.append((f"{stat.S_IMODE(st.st_mode):04o}", st.st_uid))
+        renamed.append((f"{stat.S_IMODE(st.st_mode):04o}", st.st_uid))
         rename(source, target, **folders)
 
     monkeypatch.setattr(os, "rename", spy)
     bed.state("managed", name=bed.path("secret"), contents="x", mode="0400", user="daemon", group="daemon")
-    assert seen == [("0400", 1)]
+    assert renamed == [("0400", 1)]
 
 
-def test_a_planted_link_in_the_place_of_the_temporary_file_is_not_followed(bed, monkeypatch):
+def test_a_link_with_the_name_of_the_temporary_file_is_not_followed(bed, monkeypatch):
     victim = bed.file("victim", "precious")
     names = iter([b"\0" * 12, b"\1" * 12])
     monkeypatch.setattr(os, "urandom", lambda count: next(names))
@@ -164,7 +164,7 @@ def test_edits_keep_hard_links(bed):
 # -- sources --
 
 
-def test_the_first_existing_source_wins_with_its_own_hash(bed):
+def test_the_first_existing_source_is_used_with_its_own_hash(bed):
     existing = bed.file("here", "text\n")
     path = bed.path("f")
     ret = bed.state("managed", name=path, source=["salt://none", {existing: "md5=" + "0" * 32}, "salt://later"])
@@ -194,19 +194,19 @@ def web(tmp_path):
 
     folder = tmp_path / "web"
     folder.mkdir()
-    asked = []
+    requests = []
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def __init__(self, *args):
             super().__init__(*args, directory=str(folder))
 
         def log_message(self, format, *args):
-            asked.append((self.command, self.path))
+            requests.append((self.command, self.path))
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        server.folder, server.asked, server.url = folder, asked, f"http://127.0.0.1:{server.server_port}"
+        server.folder, server.requests, server.url = folder, requests, f"http://127.0.0.1:{server.server_port}"
         yield server
         server.shutdown()
         thread.join()
@@ -219,13 +219,13 @@ def test_a_web_source_is_fetched_only_when_its_hash_differs(bed, web):
     url, digest = web.url + "/f.txt", hashlib.sha256(b"from the web\n").hexdigest()
     first = bed.state("managed", name=bed.path("f"), source=url, source_hash=digest.upper())
     assert (first["result"], first["changes"]["diff"]) == (True, "New file"), first
-    web.asked.clear()
+    web.requests.clear()
     assert bed.state("managed", name=bed.path("f"), source=url, source_hash="sha256=" + digest)["changes"] == {}
-    assert web.asked == []
+    assert web.requests == []
 
 
 @pytest.mark.parametrize(
-    "args, words",
+    "args, message",
     [
         ({}, "Unable to verify upstream hash of source file"),
         ({"source_hash": "sha256=" + "1" * 64}, "does not match actual checksum"),
@@ -233,24 +233,24 @@ def test_a_web_source_is_fetched_only_when_its_hash_differs(bed, web):
         ({"source_hash": "sha256=" + "1" * 32}, "Invalid length (32) for hash type 'sha256'"),
     ],
 )
-def test_a_web_source_is_verified(bed, web, args, words):
+def test_a_web_source_is_verified(bed, web, args, message):
     (web.folder / "f.txt").write_bytes(b"x")
     ret = bed.state("managed", name=bed.path("f"), source=web.url + "/f.txt", **args)
     assert ret["result"] is False
-    assert words in ret["comment"]
+    assert message in ret["comment"]
     assert not os.path.exists(bed.path("f"))
 
 
-def test_a_web_source_without_hash_on_request(bed, web):
+def test_skip_verify_permits_a_web_source_without_hash(bed, web):
     (web.folder / "f.txt").write_bytes(b"x\n")
     ret = bed.state(
         "managed", name=bed.path("f"), source=["salt://no", web.url + "/no", web.url + "/f.txt"], skip_verify=True
     )
     assert ret["result"] is True, ret
-    assert ("HEAD", "/no") in web.asked
+    assert ("HEAD", "/no") in web.requests
 
 
-def test_a_missing_web_source_says_so_without_the_password(bed, web):
+def test_the_error_of_a_missing_web_source_hides_the_password(bed, web):
     url = web.url.replace("http://", "http://me:hunter2@") + "/nope"
     ret = bed.state("managed", name=bed.path("f"), source=url, skip_verify=True)
     assert ret["result"] is False
@@ -258,8 +258,8 @@ def test_a_missing_web_source_says_so_without_the_password(bed, web):
     assert "hunter2" not in ret["comment"]
 
 
-def test_a_dry_run_tells_that_a_web_source_cannot_be_had(bed, web):
-    """With a digest, too; an existing file with this digest needs no source."""
+def test_a_dry_run_reports_a_missing_web_source(bed, web):
+    """Also if its digest is given, unless the file exists with this digest."""
     import hashlib
 
     url, digest = web.url + "/f.txt", hashlib.sha256(b"x\n").hexdigest()
@@ -267,9 +267,9 @@ def test_a_dry_run_tells_that_a_web_source_cannot_be_had(bed, web):
         ret = bed.state("managed", test=True, name=bed.path(name), source=url, source_hash=digest)
         assert (ret["result"], ret["changes"]) == (False, {}), ret
         assert f"Failed to cache {url}" in ret["comment"] and "404" in ret["comment"]
-    web.asked.clear()
+    web.requests.clear()
     ret = bed.state("managed", test=True, name=bed.file("same", "x\n"), source=url, source_hash=digest)
-    assert (ret["result"], ret["changes"], web.asked) == (True, {}, [])
+    assert (ret["result"], ret["changes"], web.requests) == (True, {}, [])
     (web.folder / "f.txt").write_bytes(b"x\n")
     ret = bed.state("managed", test=True, name=bed.path("new"), source=url, source_hash=digest)
     assert (ret["result"], ret["changes"]) == (None, {"newfile": bed.path("new")})
@@ -278,19 +278,19 @@ def test_a_dry_run_tells_that_a_web_source_cannot_be_had(bed, web):
 # -- managed: other cases
 
 
-def test_rendered_text_touches_no_other_file(bed, monkeypatch):
+def test_rendered_text_is_in_no_other_file(bed, monkeypatch):
     bed.source("t", "{{ password }}\n")
-    made = []
-    monkeypatch.setattr(places.Place, "temporary", spying(places.Place.temporary, made))
+    folders = []
+    monkeypatch.setattr(places.Place, "temporary", spying(places.Place.temporary, folders))
     context = {"password": "pw"}
     bed.state("managed", name=bed.path("f"), source="salt://t", template="jinja", context=context, mode="0600")
-    assert made == [bed.target]
+    assert folders == [bed.target]
     assert os.listdir(bed.target) == ["f"]
 
 
-def spying(function, made):
+def spying(function, folders):
     def spy(place, *args):
-        made.append(os.path.dirname(place.path))
+        folders.append(os.path.dirname(place.path))
         return function(place, *args)
 
     return spy
@@ -303,7 +303,7 @@ def test_a_render_error_is_the_comment(bed):
     assert not os.path.exists(bed.path("f"))
 
 
-def test_mode_keep_is_predicted_too(bed):
+def test_a_dry_run_predicts_mode_keep(bed):
     url = bed.source("run.sh", "#!/bin/sh\n", 0o755)
     path = bed.file("run.sh", "#!/bin/sh\n", 0o600)
     assert bed.state("managed", test=True, name=path, source=url, mode="keep")["changes"] == {"mode": "0755"}
@@ -335,7 +335,7 @@ def test_diffs_are_hidden_on_request(bed, test, show, diff):
     assert ret["changes"] == {"diff": diff}
 
 
-def test_check_cmd_sees_the_new_content_and_stops_a_bad_one(bed):
+def test_a_failed_check_cmd_keeps_the_old_content(bed):
     path = bed.file("f", "good\n")
     commands = []
 
@@ -353,7 +353,7 @@ def test_check_cmd_sees_the_new_content_and_stops_a_bad_one(bed):
     assert bed.snapshot()["f"][3] == "good\n"
 
 
-def test_check_cmd_does_not_run_for_a_file_that_is_as_it_should_be(bed):
+def test_check_cmd_does_not_run_for_a_correct_file(bed):
     bed.loaders.modules._functions["cmd.run_all"] = None
     path = bed.file("f", "x\n")
     assert bed.state("managed", name=path, contents="x", check_cmd="verify")["result"] is True
@@ -368,7 +368,7 @@ def test_a_file_that_disappears_is_a_failure_with_a_comment(bed, monkeypatch, te
     assert "No such file or directory" in ret["comment"] and path in ret["comment"]
 
 
-def test_ignored_differences_are_written_but_do_not_matter(bed):
+def test_ignored_differences_are_written_without_effect_on_requisites(bed):
     path = bed.file("f", "a\nb\n")
     ret = bed.state("managed", name=path, contents="b\na", ignore_ordering=True)
     assert ret["skip_req"] is True
@@ -385,8 +385,8 @@ def test_a_dry_run_predicts_the_owner_of_the_directory_itself(bed):
     args = {"name": path, "user": "daemon", "mode": "0700", "recurse": ["mode"]}
     predicted = bed.state("directory", test=True, **args)["changes"]
     assert predicted == {path: {"user": "daemon", "mode": "0700"}, path + "/sub": {"mode": "0700"}}
-    done = bed.state("directory", **args)["changes"]
-    assert {key: done[key] for key in predicted} == predicted
+    changes = bed.state("directory", **args)["changes"]
+    assert {key: changes[key] for key in predicted} == predicted
 
 
 def test_clean_keeps_what_required_states_manage(bed):
@@ -402,7 +402,7 @@ def test_clean_keeps_what_required_states_manage(bed):
     assert sorted(bed.snapshot()) == ["d", "d/kept", "d/kept/inner", "d/kept/more", "d/managed"]
 
 
-def test_clean_does_not_follow_links_out(bed):
+def test_clean_does_not_follow_links(bed):
     bed.file("outside/precious")
     os.makedirs(bed.path("d"))
     os.symlink(bed.path("outside"), bed.path("d/link"))
@@ -418,11 +418,11 @@ def test_absent_removes_the_link_and_not_its_target(bed):
 
 
 @pytest.mark.parametrize("name", ["/", "//", "/usr/.."])
-def test_the_root_is_never_absent(bed, name):
+def test_the_root_directory_is_never_removed(bed, name):
     assert bed.state("absent", test=True, name=name)["result"] is False
 
 
-def test_a_recursion_stays_within_its_directory(bed, monkeypatch):
+def test_recurse_writes_nothing_outside_of_its_directory(bed, monkeypatch):
     entries = [["../evil", "f", "0" * 64, 0o644, 1], ["a/../../evil", "f", "0" * 64, 0o644, 1]]
     monkeypatch.setattr(bed.link, "tree", lambda url, saltenv="base": entries)
     ret = bed.state("recurse", name=bed.path("d"), source="salt://tree")
@@ -433,7 +433,7 @@ def test_a_recursion_stays_within_its_directory(bed, monkeypatch):
 # -- accumulators --
 
 
-def test_accumulated_texts_reach_blocks_and_templates(bed):
+def test_accumulated_texts_are_available_in_blocks_and_templates(bed):
     path = bed.file("f", "#-- start managed zone --\n#-- end managed zone --\n")
     bed.low["require_in"] = [{"file": "block"}]
     first = bed.state("accumulated", name="acc", filename=path, text=["one", "two"])
@@ -457,7 +457,7 @@ def test_an_accumulator_without_reader_is_refused(bed):
 @pytest.mark.parametrize(
     "args", [{"pattern": "("}, {"pattern": "a", "repl": r"\9"}, {"pattern": "a", "flags": ["NOPE"]}]
 )
-def test_a_bad_expression_is_a_failure_in_words(bed, args):
+def test_an_invalid_expression_is_a_failure_with_a_comment(bed, args):
     path = bed.file("f", "a\n")
     ret = bed.state("replace", name=path, **dict({"repl": "b"}, **args))
     assert ret["result"] is False
@@ -465,13 +465,13 @@ def test_a_bad_expression_is_a_failure_in_words(bed, args):
     assert bed.snapshot()["f"][3] == "a\n"
 
 
-def test_header_is_predicted_exactly(bed):
+def test_a_dry_run_predicts_an_existing_header(bed):
     path = bed.file("f", "head\nbody\n")
     ret = bed.state("prepend", test=True, name=path, text="head", header=True)
     assert (ret["result"], ret["changes"]) == (True, {})
 
 
-def test_keyvalue_does_not_join_a_last_line_without_end(bed):
+def test_keyvalue_appends_after_a_last_line_without_line_feed(bed):
     path = bed.file("f", "a=1")
     bed.state("keyvalue", name=path, key="z", value="5", append_if_not_found=True)
     assert bed.snapshot()["f"][3] == "a=1\nz=5\n"
@@ -486,18 +486,18 @@ def test_line_keeps_line_ends(bed):
 PATCH = "--- f\n+++ f\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
 
 
-def test_patch(bed):
+def test_a_patch_is_applied_once(bed):
     import shutil
 
     if not shutil.which("patch"):
-        pytest.skip("no patch(1) here")
+        pytest.skip("patch(1) is not installed")
     path, url = bed.file("f", "a\nb\n"), bed.source("p", PATCH)
     assert bed.state("patch", test=True, name=path, source=url)["comment"] == "The patch would be applied"
     assert bed.snapshot()["f"][3] == "a\nb\n"
     assert bed.state("patch", name=path, source=url)["comment"] == "Patch successfully applied"
     assert bed.snapshot()["f"][3] == "a\nc\n"
-    again = bed.state("patch", name=path, source=url)
-    assert (again["comment"], again["changes"]) == ("Patch was already applied", {})
+    second = bed.state("patch", name=path, source=url)
+    assert (second["comment"], second["changes"]) == ("Patch was already applied", {})
     bed.file("f", "other\n")
     assert bed.state("patch", name=path, source=url)["result"] is False
     assert sorted(bed.snapshot()) == ["f"]

@@ -18,7 +18,7 @@ def loaders(test=False, **pillar):
     return Loaders({"test": test, "cachedir": "/nonexistent", "user": "root"}, runtime, grains=grains, pillar=pillar)
 
 
-def fake(folder, name, text):
+def script(folder, name, text):
     path = folder / name
     path.write_text("#!/bin/sh\n" + text)
     path.chmod(0o755)
@@ -41,30 +41,30 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("expression, want", CALENDAR)
-def test_times_of_cron(expression, want):
-    assert timers.calendar_of_cron(expression) == want
+@pytest.mark.parametrize("expression, expected", CALENDAR)
+def test_times_of_cron_are_converted_for_systemd(expression, expected):
+    assert timers.calendar_of_cron(expression) == expected
 
 
-@pytest.mark.parametrize("text, want", TEXTS)
-def test_times_as_words(text, want):
-    assert timers.calendar_of_text(text) == want
+@pytest.mark.parametrize("text, expected", TEXTS)
+def test_times_in_words_are_converted_for_systemd(text, expected):
+    assert timers.calendar_of_text(text) == expected
 
 
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not there")
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
 def test_systemd_understands_these_times():
-    wanted = [one for _, many in CALENDAR for one in many] + [one for _, one in TEXTS]
+    wanted = [time for _, times in CALENDAR for time in times] + [time for _, time in TEXTS]
     subprocess.run(["systemd-analyze", "calendar", *wanted], check=True, capture_output=True)
 
 
 @pytest.mark.parametrize("bad", ["* * * *", "60 * * * *", "5-1 * * * *", "x * * * *", "* * * * 8"])
-def test_times_that_cron_has_not(bad):
+def test_invalid_times_of_cron_are_errors(bad):
     with pytest.raises(CommandExecutionError):
         timers.calendar_of_cron(bad)
 
 
 @pytest.mark.parametrize("bad", ["", "soon", "5", "Someday 5:00pm", "2030-13"])
-def test_words_that_are_no_time(bad):
+def test_invalid_times_in_words_are_errors(bad):
     with pytest.raises(CommandExecutionError):
         timers.calendar_of_text(bad)
 
@@ -87,7 +87,7 @@ def test_a_job_becomes_a_timer_and_a_service():
 
 
 @pytest.mark.parametrize(
-    "job, words",
+    "job, message",
     [
         ({"function": "state.apply", "seconds": 1}, "cannot be scheduled.*controller"),
         ({"function": "cmd.run", "seconds": 1}, "no command"),
@@ -99,19 +99,19 @@ def test_a_job_becomes_a_timer_and_a_service():
         ({"function": "service.restart", "args": ["--now"], "seconds": 1}, "no service"),
     ],
 )
-def test_jobs_that_cannot_be(job, words):
-    with pytest.raises(CommandExecutionError, match=words):
+def test_invalid_jobs_are_errors(job, message):
+    with pytest.raises(CommandExecutionError, match=message):
         timers.units("x", job, "")
 
 
-def test_jobs_are_added_changed_switched_and_removed(tmp_path, monkeypatch):
-    fake(tmp_path, "systemctl", 'echo "$@" >> "$0.log"')
+def test_jobs_are_added_changed_disabled_and_removed(tmp_path, monkeypatch):
+    script(tmp_path, "systemctl", 'echo "$@" >> "$0.log"')
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
 
-    def state(what, test=False, **kwargs):
-        found = loaders(test)
-        found.modules.module("schedule.list")["_FOLDER"] = str(tmp_path)
-        ret = found.states["schedule." + what]("report", **kwargs)
+    def state(fun, test=False, **kwargs):
+        functions = loaders(test)
+        functions.modules.module("schedule.list")["_FOLDER"] = str(tmp_path)
+        ret = functions.states["schedule." + fun]("report", **kwargs)
         return ret["result"], ret["changes"]
 
     args = {"function": "cmd.run", "job_args": ["date"], "hours": 1}
@@ -149,7 +149,7 @@ compress
 
 
 @pytest.mark.parametrize(
-    "args, old, line",
+    "args, old, text",
     [
         ({"key": "rotate", "value": "7"}, 4, "rotate 7\n"),
         ({"key": "nocreate", "value": True}, False, "nocreate\n"),
@@ -162,21 +162,21 @@ compress
         ),
     ],
 )
-def test_logrotate(tmp_path, args, old, line):
+def test_settings_of_logrotate_are_set(tmp_path, args, old, text):
     conf = tmp_path / "conf"
     conf.write_text(LOGROTATE)
     args["conf_file"] = str(conf)
-    dry = loaders(test=True).states["logrotate.set"]("x", **args)
-    assert dry["result"] is None and dry["changes"]["old"] == old and conf.read_text() == LOGROTATE
-    done = loaders().states["logrotate.set"]("x", **args)
-    assert (done["result"], done["changes"]) == (True, dry["changes"])
-    assert line in conf.read_text()
+    dry_run = loaders(test=True).states["logrotate.set"]("x", **args)
+    assert dry_run["result"] is None and dry_run["changes"]["old"] == old and conf.read_text() == LOGROTATE
+    applied = loaders().states["logrotate.set"]("x", **args)
+    assert (applied["result"], applied["changes"]) == (True, dry_run["changes"])
+    assert text in conf.read_text()
     assert loaders().states["logrotate.set"]("x", **args)["changes"] == {}
 
 
-def test_jobs_of_at(tmp_path, monkeypatch):
-    fake(tmp_path, "atq", "printf '7\\tMon Jan  2 10:00:00 2040 a root\\n8\\tSun Mar  4 11:30:00 2041 b ann\\n'")
-    fake(
+def test_jobs_of_at_are_listed_and_removed(tmp_path, monkeypatch):
+    script(tmp_path, "atq", "printf '7\\tMon Jan  2 10:00:00 2040 a root\\n8\\tSun Mar  4 11:30:00 2041 b ann\\n'")
+    script(
         tmp_path,
         "at",
         """case "$1" in
@@ -194,8 +194,8 @@ def test_jobs_of_at(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="runs incrontab as root")
-def test_incron(tmp_path, monkeypatch):
-    fake(tmp_path, "incrontab", f'case "$1" in -l) cat {tmp_path}/tab;; *) cp "$1" {tmp_path}/tab;; esac')
+def test_jobs_of_incron_are_present_and_absent(tmp_path, monkeypatch):
+    script(tmp_path, "incrontab", f'case "$1" in -l) cat {tmp_path}/tab;; *) cp "$1" {tmp_path}/tab;; esac')
     (tmp_path / "tab").write_text("/etc/other IN_MODIFY do it\n")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     args = {"path": "/etc/app", "mask": ["IN_MODIFY", "IN_CREATE"], "cmd": "app reload now"}
@@ -208,9 +208,9 @@ def test_incron(tmp_path, monkeypatch):
     assert loaders().modules.incron.set_job("root", "/a", "IN_BOGUS", "x y") == "Invalid mask type: IN_BOGUS"
 
 
-def test_supervisord(tmp_path, monkeypatch):
+def test_services_of_supervisord_run_and_stop(tmp_path, monkeypatch):
     (tmp_path / "state").write_text("STOPPED")
-    fake(
+    script(
         tmp_path,
         "supervisorctl",
         f"""case "$1" in
@@ -232,9 +232,9 @@ stop) printf STOPPED > {tmp_path}/state;; esac
     assert loaders().modules.supervisord.status() == {"web": {"state": "STOPPED", "reason": "some reason"}}
 
 
-def test_augtool_s_lines():
-    shown = '/files/etc/hosts/1\n/files/etc/hosts/1/ipaddr = "127.0.0.1"\n/files/x = "a \\"b\\""\n/files/y = (none)\n'
-    assert augtool.printed(shown) == [
+def test_output_of_augtool_is_parsed():
+    output = '/files/etc/hosts/1\n/files/etc/hosts/1/ipaddr = "127.0.0.1"\n/files/x = "a \\"b\\""\n/files/y = (none)\n'
+    assert augtool.printed(output) == [
         ("/files/etc/hosts/1", None),
         ("/files/etc/hosts/1/ipaddr", "127.0.0.1"),
         ("/files/x", 'a "b"'),
@@ -242,28 +242,28 @@ def test_augtool_s_lines():
     ]
 
 
-def test_events_are_told_to_the_controller():
-    told = []
+def test_events_are_sent_to_the_controller():
+    sent = []
 
     class Link:
         def event(self, tag, data):
-            told.append((tag, data))
+            sent.append((tag, data))
 
     before = link.connect(Link())
     try:
-        found = loaders(role="web")
-        assert found.states["event.send"]("a/b", data={"x": 1}, with_grains=["os"], more=2)["changes"] == {
+        functions = loaders(role="web")
+        assert functions.states["event.send"]("a/b", data={"x": 1}, with_grains=["os"], more=2)["changes"] == {
             "tag": "a/b",
             "data": {"x": 1},
         }
         assert loaders(test=True).states["event.send"]("a/b")["result"] is None
     finally:
         link.connect(before)
-    assert told == [("a/b", {"grains": {"os": "Debian"}, "more": 2, "x": 1})]
+    assert sent == [("a/b", {"grains": {"os": "Debian"}, "more": 2, "x": 1})]
     assert loaders().modules.event.send("a") is False
 
 
-def test_loops():
+def test_a_loop_ends_with_a_condition_or_a_timeout():
     until = loaders().states["loop.until_no_eval"]
     assert until("test.echo", args=["a"], expected="a")["result"] is True
     assert until("test.echo", args=["a"], expected="b", period=0.01, timeout=0.03)["result"] is False
@@ -272,7 +272,7 @@ def test_loops():
 
 
 @pytest.mark.parametrize(
-    "args, result, words",
+    "args, result, message",
     [
         ({"maximum": 100}, True, "acceptable"),
         ({"minimum": "120%"}, False, "range"),
@@ -280,6 +280,6 @@ def test_loops():
         ({"minimum": 999999999999, "absolute": True}, False, "below minimum of 999999999999 KB"),
     ],
 )
-def test_space_on_disks(args, result, words):
+def test_space_on_disks_is_compared_with_limits(args, result, message):
     ret = loaders().states["disk.status"]("/", **args)
-    assert ret["result"] is result and words in ret["comment"]
+    assert ret["result"] is result and message in ret["comment"]

@@ -1,4 +1,4 @@
-"""Files above the size limit of diffs are edited without being loaded whole, with the same results as smaller ones."""
+"""Files above the size limit of diffs are edited in parts, with the same results as smaller ones."""
 
 from __future__ import annotations
 
@@ -63,17 +63,17 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
 
 @pytest.fixture
 def bed(tmp_path: Path) -> Any:
-    made = Bed(tmp_path / "bed")
-    before = link.connect(made.link)
-    yield made
+    bed = Bed(tmp_path / "bed")
+    before = link.connect(bed.link)
+    yield bed
     link.connect(before)
 
 
 @pytest.mark.parametrize("text", [TEXT, TEXT + "\n", "host a\n", "x" * 10])
-def test_replacements_are_those_of_smaller_files(bed: Any, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    for pattern, repl, more in CASES:
+def test_replacements_equal_those_in_smaller_files(bed: Any, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    for pattern, repl, options in CASES:
         for backup, test in ((".bak", False), (False, True))[: 2 if text == TEXT else 1]:
-            outcomes = []
+            results = []
             for limit in (1 << 20, 5):
                 monkeypatch.setattr(diff, "LIMIT", limit)
                 for name in os.listdir(bed.target):
@@ -81,27 +81,27 @@ def test_replacements_are_those_of_smaller_files(bed: Any, monkeypatch: pytest.M
                 path = bed.file("f", text)
                 inode, read = os.stat(path).st_ino, edit.read
                 if limit == 5:
-                    monkeypatch.setattr(edit, "read", lambda path: pytest.fail("it is read whole"))
-                ret = bed.state("replace", test=test, name=path, pattern=pattern, repl=repl, backup=backup, **more)
+                    monkeypatch.setattr(edit, "read", lambda path: pytest.fail("the whole file is read"))
+                ret = bed.state("replace", test=test, name=path, pattern=pattern, repl=repl, backup=backup, **options)
                 monkeypatch.setattr(edit, "read", read)
-                found = ret["changes"].pop("diff", None)
+                diff_text = ret["changes"].pop("diff", None)
                 files = {name: Path(bed.path(name)).read_bytes() for name in sorted(os.listdir(bed.target))}
-                outcomes.append((ret, found is None, files, os.stat(path).st_ino == inode))
-                if found is not None and limit == 5:
-                    old, new = map(int, re.findall(r"\d+", found))
-                    assert found == diff.TOO_LARGE % (old, new) and old == len(text.encode())
+                results.append((ret, diff_text is None, files, os.stat(path).st_ino == inode))
+                if diff_text is not None and limit == 5:
+                    old, new = map(int, re.findall(r"\d+", diff_text))
+                    assert diff_text == diff.TOO_LARGE % (old, new) and old == len(text.encode())
                     assert test or new == os.path.getsize(path)
-            assert outcomes[0] == outcomes[1], (pattern, repl, more, backup, test)
+            assert results[0] == results[1], (pattern, repl, options, backup, test)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_pieces_are_the_whole(version: str) -> None:
-    """With the oldest Python, whose ``sub`` treats empty matches differently."""
+def test_substitution_in_pieces_equals_substitution_of_the_whole(version: str) -> None:
+    """The oldest Python is tested, too: its ``sub`` treats empty matches differently."""
     code = (
         "import json, sys; sys.path.insert(0, sys.argv[1]); from thin.utils.files.edit import Substitution\n"
         "for text, pattern, repl, count in json.loads(sys.argv[2]):\n"
-        "    one, data = Substitution(bytes, pattern, repl, count), text.encode('utf-8')\n"
-        "    assert b''.join(one.pieces(data)) == one.whole(data), (text, pattern)\n"
+        "    substitution, data = Substitution(bytes, pattern, repl, count), text.encode('utf-8')\n"
+        "    assert b''.join(substitution.pieces(data)) == substitution.whole(data), (text, pattern)\n"
     )
     texts = (TEXT, "abxd", "xxaxx", "")
     cases = [
@@ -113,21 +113,21 @@ def test_the_pieces_are_the_whole(version: str) -> None:
     ]
     cases += [(text, r"b|x*|$", "-", count) for text in texts for count in (0, 2)]
     argv = [PYTHONS[version], "-I", "-S", "-c", code, str(ROOT), json.dumps(cases)]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert process.returncode == 0, process.stderr
 
 
-def test_searches_are_those_of_smaller_files(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_searches_equal_those_in_smaller_files(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     path = bed.file("f", TEXT)
-    for pattern, _, more in CASES:
-        found = []
+    for pattern, _, options in CASES:
+        results = []
         for limit in (1 << 20, 5):
             monkeypatch.setattr(diff, "LIMIT", limit)
             try:
-                found.append(edit.search_file(path, pattern, more.get("flags", 8)))
+                results.append(edit.search_file(path, pattern, options.get("flags", 8)))
             except SaltInvocationError as exc:
-                found.append(str(exc))
-        assert found[0] == found[1], pattern
+                results.append(str(exc))
+        assert results[0] == results[1], pattern
     monkeypatch.setattr(diff, "LIMIT", 5)
     binary = bed.file("b", b"\0" * 600)
     for call in (edit.search_file, edit.replace_in_file):
@@ -137,62 +137,62 @@ def test_searches_are_those_of_smaller_files(bed: Any, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("header", [None, True])
 @pytest.mark.parametrize("text", ["host a", ["new", "host  b", "# name = x"], "port = 80\n# name = x", "ü\nport", ""])
-def test_prepend_is_that_of_smaller_files(
+def test_prepend_equals_that_of_smaller_files(
     bed: Any, monkeypatch: pytest.MonkeyPatch, text: Any, header: bool | None
 ) -> None:
-    outcomes = []
+    results = []
     for limit in (1 << 20, 5):
         monkeypatch.setattr(diff, "LIMIT", limit)
         path = bed.file("f", "ü\n" + TEXT if text == "ü\nport" else TEXT)
         inode, read = os.stat(path).st_ino, edit.read
         if limit == 5:
-            monkeypatch.setattr(edit, "read", lambda path: pytest.fail("it is read whole"))
+            monkeypatch.setattr(edit, "read", lambda path: pytest.fail("the whole file is read"))
         rets = [bed.state("prepend", test=test, name=path, text=text, header=header) for test in (True, False, False)]
         monkeypatch.setattr(edit, "read", read)
         diffs = [ret["changes"].pop("diff", None) for ret in rets]
-        kept = os.stat(path).st_ino == inode
-        outcomes.append((rets, [found is None for found in diffs], Path(path).read_bytes(), kept))
+        same_inode = os.stat(path).st_ino == inode
+        results.append((rets, [diff_text is None for diff_text in diffs], Path(path).read_bytes(), same_inode))
         assert diffs[0] == diffs[1]
         if limit == 5 and diffs[1]:
             assert diffs[1].startswith(diff.TOO_LARGE[:14]) and f" {os.path.getsize(path)} bytes" in diffs[1]
-    assert outcomes[0] == outcomes[1]
+    assert results[0] == results[1]
 
 
-def test_a_file_that_is_cut_short_meanwhile_is_an_error(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that reads a mapped part which no longer exists gets SIGBUS: this must not be the worker."""
+def test_a_file_that_is_truncated_during_an_edit_is_an_error(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that reads a truncated part of a mapped file gets SIGBUS; it must not be the worker."""
     monkeypatch.setattr(diff, "LIMIT", 5)
     path = bed.file("f", b"line\n" * 100_000)
 
-    def cutting(data: Any) -> Any:
+    def truncating(data: Any) -> Any:
         faulthandler.disable()
         os.truncate(path, 0)
         yield data[300_000:300_010]
 
     with pytest.raises(OSError, match="it was truncated while it was read"):
-        list(large.pieces(path, cutting))
-    monkeypatch.setattr(edit.Substitution, "measured", lambda self, data: cutting(data))
+        list(large.pieces(path, truncating))
+    monkeypatch.setattr(edit.Substitution, "measured", lambda self, data: truncating(data))
     Path(path).write_bytes(b"line\n" * 100_000)
     ret = bed.state("replace", name=path, pattern="line", repl="x")
     assert ret["result"] is False and "Unable to open file" in ret["comment"] and "truncated" in ret["comment"]
 
 
-def test_a_replacement_that_breaks_off_leaves_the_file(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_replacement_leaves_the_file(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diff, "LIMIT", 5)
     path = bed.file("f", b"line\n" * 300_000)
 
-    def breaking(self: Any, data: Any) -> Any:
+    def failing(self: Any, data: Any) -> Any:
         faulthandler.disable()
         yield b"y" * 400_000
         os.kill(os.getpid(), signal.SIGBUS)
 
-    monkeypatch.setattr(edit.Substitution, "pieces", breaking)
+    monkeypatch.setattr(edit.Substitution, "pieces", failing)
     with pytest.raises(CommandExecutionError, match="Unable to write file"):
         edit.replace_in_file(path, "line", "x", backup=False)
     assert Path(path).read_bytes() == b"line\n" * 300_000 and os.listdir(bed.target) == ["f"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_memory_stays_bounded(tmp_path: Path, version: str) -> None:
+def test_memory_is_bounded(tmp_path: Path, version: str) -> None:
     """A file of 40 MiB, mostly a hole, with a limit of 10 MiB."""
     path, size = tmp_path / "log", 40 << 20
     with open(path, "wb") as stream:
@@ -209,13 +209,19 @@ def test_memory_stays_bounded(tmp_path: Path, version: str) -> None:
         ("modules:file.prepend", {"args": ["top"]}),
         ("states:file.append", {"text": ["the end"]}),
     ]
-    words = [str(Path(__file__).parents[1] / "large_run.py"), str(ROOT), str(path), str(10 << 20), json.dumps(calls)]
-    done = subprocess.run(
-        [PYTHONS[version], "-I", "-S", *words], capture_output=True, text=True, timeout=100, check=False
+    arguments = [
+        str(Path(__file__).parents[1] / "large_run.py"),
+        str(ROOT),
+        str(path),
+        str(10 << 20),
+        json.dumps(calls),
+    ]
+    process = subprocess.run(
+        [PYTHONS[version], "-I", "-S", *arguments], capture_output=True, text=True, timeout=100, check=False
     )
-    assert done.returncode == 0, done.stderr
-    rets, sizes, kept = zip(*map(json.loads, done.stdout.splitlines()), strict=True)
-    assert kept == (True,) * 8
+    assert process.returncode == 0, process.stderr
+    rets, sizes, same_inodes = zip(*map(json.loads, process.stdout.splitlines()), strict=True)
+    assert same_inodes == (True,) * 8
     assert sizes == (size, size, size + 5, size + 10, size + 19, size + 19, size + 23, size + 31)
     assert [ret["comment"] for ret in rets[:5]] == [
         "Changes were made",
@@ -236,7 +242,7 @@ KEYS = b"port = 80\n#name = x\nport = 81\n" + b"other = 5\n" * 10
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_keys_of_a_large_file(tmp_path: Path, version: str) -> None:
+def test_memory_of_keyvalue_is_bounded(tmp_path: Path, version: str) -> None:
     """42 MB in lines, with a limit of 10 MiB."""
     path, lines = tmp_path / "settings", (b"a line of it" * 30 + b"\n") * 116_000
     path.write_bytes(KEYS + lines)
@@ -248,14 +254,20 @@ def test_keys_of_a_large_file(tmp_path: Path, version: str) -> None:
         ("states:file.keyvalue", {"key": "top", "value": "first", "prepend_if_not_found": True}),
         ("states:file.keyvalue", {"key_values": {"port": 8}, "separator": " = ", "prune": True}),
     ]
-    words = [str(Path(__file__).parents[1] / "large_run.py"), str(ROOT), str(path), str(10 << 20), json.dumps(calls)]
-    done = subprocess.run(
-        [PYTHONS[version], "-I", "-S", *words], capture_output=True, text=True, timeout=100, check=False
+    arguments = [
+        str(Path(__file__).parents[1] / "large_run.py"),
+        str(ROOT),
+        str(path),
+        str(10 << 20),
+        json.dumps(calls),
+    ]
+    process = subprocess.run(
+        [PYTHONS[version], "-I", "-S", *arguments], capture_output=True, text=True, timeout=100, check=False
     )
-    assert done.returncode == 0, done.stderr
-    rets, sizes, kept = zip(*map(json.loads, done.stdout.splitlines()), strict=True)
+    assert process.returncode == 0, process.stderr
+    rets, sizes, same_inodes = zip(*map(json.loads, process.stdout.splitlines()), strict=True)
     changed = size - len("#port = 81\n") + len("new = z\n")
-    assert (sizes, kept) == ((changed, changed, changed + 10, len("port = 8\n")), (True,) * 4)
+    assert (sizes, same_inodes) == ((changed, changed, changed + 10, len("port = 8\n")), (True,) * 4)
     assert [ret["comment"] for ret in rets] == [
         "Changed 4, deleted 0 lines",
         "",

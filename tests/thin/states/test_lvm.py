@@ -19,12 +19,12 @@ from thin.states import lvm
         ("1p", 1 << 30),
     ],
 )
-def test_sizes(size, megabytes):
+def test_sizes_are_megabytes(size, megabytes):
     assert lvm._megabytes(size) == megabytes
 
 
 @pytest.mark.parametrize("size", ["1B", "7b", "2K", "2kb", "3BB", "M", "xyz", "1.5G"])
-def test_invalid_sizes(size):
+def test_invalid_sizes_are_errors(size):
     """Bytes are refused: ``1B`` must not become a volume of a mebibyte."""
     with pytest.raises(ArgumentValueError, match="is invalid"):
         lvm._megabytes(size)

@@ -13,37 +13,39 @@ LINK = {"inet": [{"address": "192.0.2.5", "netmask": "255.255.255.0", "broadcast
 
 
 class Network:
-    """The module ``ip``: its files are lists of lines, ``did`` has the calls."""
+    """Replaces the module ``ip``: its files are lists of lines, ``calls`` has the calls."""
 
     def __init__(self) -> None:
         self.files: dict[tuple[str, str], list[str]] = {}
-        self.did: list[tuple[str, ...]] = []
+        self.calls: list[tuple[str, ...]] = []
         self.failing = ""
 
     def functions(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"saltutil.refresh_grains": lambda: self.did.append(("refresh",))}
+        functions: dict[str, Any] = {"saltutil.refresh_grains": lambda: self.calls.append(("refresh",))}
         for kind in ("interface", "bond", "routes"):
-            found[f"ip.get_{kind}"] = lambda iface, kind=kind: self.files.get((kind, iface), [])
-            found[f"ip.build_{kind}"] = lambda iface, *args, kind=kind, **more: self.build((kind, iface), args, more)
-        found["ip.get_network_settings"] = lambda: self.files.get(("settings", ""), [])
-        found["ip.build_network_settings"] = lambda **kwargs: self.build(("settings", ""), (), kwargs)
-        found["ip.apply_network_settings"] = lambda **kwargs: self.did.append(("apply",))
+            functions[f"ip.get_{kind}"] = lambda iface, kind=kind: self.files.get((kind, iface), [])
+            functions[f"ip.build_{kind}"] = lambda iface, *args, kind=kind, **more: self.build(
+                (kind, iface), args, more
+            )
+        functions["ip.get_network_settings"] = lambda: self.files.get(("settings", ""), [])
+        functions["ip.build_network_settings"] = lambda **kwargs: self.build(("settings", ""), (), kwargs)
+        functions["ip.apply_network_settings"] = lambda **kwargs: self.calls.append(("apply",))
         for word in ("up", "down"):
-            found[f"ip.{word}"] = lambda iface, kind, word=word: self.switch(word, iface, kind)
-        return found
+            functions[f"ip.{word}"] = lambda iface, kind, word=word: self.switch(word, iface, kind)
+        return functions
 
-    def build(self, where: tuple[str, str], args: Any, kwargs: dict[str, Any]) -> list[str]:
+    def build(self, target: tuple[str, str], args: Any, kwargs: dict[str, Any]) -> list[str]:
         if "wrong" in kwargs:
             raise AttributeError("Invalid option -- wrong")
         lines = [f"{key}={value}\n" for key, value in sorted(kwargs.items()) if key not in ("test", "noifupdown")]
         if not kwargs["test"]:
-            self.files[where] = lines
+            self.files[target] = lines
         return lines
 
-    def switch(self, word: str, iface: str, kind: str) -> None:
-        if self.failing == word:
-            raise CommandExecutionError(f"if{word} {iface} failed: no luck")
-        self.did.append((word, iface, kind))
+    def switch(self, verb: str, iface: str, kind: str) -> None:
+        if self.failing == verb:
+            raise CommandExecutionError(f"if{verb} {iface} failed: no luck")
+        self.calls.append((verb, iface, kind))
 
 
 @pytest.fixture
@@ -62,29 +64,29 @@ def bed(make_loaders: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     return state
 
 
-def test_an_interface(bed: Any) -> None:
+def test_an_interface_is_managed(bed: Any) -> None:
     assert bed("managed", True, name="eth1", mtu=1400) == (None, {}, "Interface eth1 is set to be added.")
     assert not bed.network.files
     result, changes, comment = bed("managed", name="eth1", mtu=1400)
     assert changes == {"interface": "Added network interface.", "status": "Interface eth1 is up"}
     assert (result, comment) == (True, "Interface eth1 added.")
-    assert bed.network.did == [("up", "eth1", "eth"), ("refresh",)]
+    assert bed.network.calls == [("up", "eth1", "eth"), ("refresh",)]
     bed("managed", name="eth0", mtu=1400)
-    bed.network.did.clear()
+    bed.network.calls.clear()
     assert bed("managed", name="eth0", mtu=1400) == (True, {}, "Interface eth0 is up to date.")
-    assert bed.network.did == []
+    assert bed.network.calls == []
     result, changes, comment = bed("managed", True, name="eth0", mtu=1500)
     assert (result, changes) == (None, {})
     assert comment.endswith("@@ -1 +1 @@\n-mtu=1400\n\n+mtu=1500\n")
     result, changes, comment = bed("managed", name="eth0", mtu=1500)
     assert changes["status"] == "Interface eth0 restart to validate"
-    assert bed.network.did == [("down", "eth0", "eth"), ("up", "eth0", "eth")]
+    assert bed.network.calls == [("down", "eth0", "eth"), ("up", "eth0", "eth")]
     assert bed("managed", name="eth0", mtu=1500, enabled=False)[1] == {"status": "Interface eth0 down"}
     assert bed("managed", name="eth0", mtu=1600, noifupdown=True)[1].keys() == {"interface"}
     assert bed("managed", name="eth0:1", mtu=1)[1].keys() == {"interface", "status"}
 
 
-def test_a_bond_and_what_goes_wrong(bed: Any) -> None:
+def test_a_bond_is_managed_and_errors_are_comments(bed: Any) -> None:
     result, changes, comment = bed("managed", name="bond0", type="bond", mode="1", noifupdown=True)
     assert (result, comment) == (True, "Bond interface bond0 added.")
     assert changes == {"interface": "Added network interface.", "bond": "Added bond bond0."}
@@ -95,20 +97,20 @@ def test_a_bond_and_what_goes_wrong(bed: Any) -> None:
     assert changes == {"interface": "Added network interface."}
 
 
-def test_routes_and_settings(bed: Any) -> None:
+def test_routes_and_settings_are_managed(bed: Any) -> None:
     assert bed("routes", True, name="eth0", routes=[1])[0] is None
     assert bed("routes", name="eth0", routes=[1])[1] == {"network_routes": "Added interface eth0 routes."}
-    assert bed.network.did == [("apply",)]
+    assert bed.network.calls == [("apply",)]
     assert bed("routes", name="eth0", routes=[1]) == (True, {}, "Interface eth0 routes are up to date.")
-    words = "Global network settings are set to be added."
-    assert bed("system", True, name="s", hostname="a") == (None, {}, words)
+    comment = "Global network settings are set to be added."
+    assert bed("system", True, name="s", hostname="a") == (None, {}, comment)
     assert bed("system", name="s", hostname="a")[1] == {"network_settings": "Added global network settings."}
     assert bed("system", name="s", hostname="a") == (True, {}, "Global network settings are up to date.")
     assert bed("system", name="s", wrong="a")[0] is False
 
 
 class Firewall:
-    """The module ``firewalld``: one zone's lists."""
+    """Replaces the module ``firewalld``: the lists of one zone."""
 
     LISTS: ClassVar = {
         "list_ports": ("add_port", "remove_port"),
@@ -118,12 +120,12 @@ class Firewall:
     }
 
     def __init__(self) -> None:
-        self.now: dict[str, list[str]] = {key: [] for key in self.LISTS}
+        self.lists: dict[str, list[str]] = {key: [] for key in self.LISTS}
         self.zones, self.reloads, self.masquerade = ["public"], 0, False
         self.forwards: list[tuple[str, ...]] = []
 
     def functions(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
+        functions: dict[str, Any] = {
             "get_zones": lambda permanent: list(self.zones),
             "new_zone": self.zones.append,
             "reload_rules": self.reload,
@@ -137,11 +139,15 @@ class Firewall:
             "remove_port_fwd": lambda zone, *forward, permanent: self.forwards.remove(forward),
         }
         for lister, (adder, remover) in self.LISTS.items():
-            found[lister] = lambda zone, permanent, key=lister: self.checked(zone, list(self.now[key]))
+            functions[lister] = lambda zone, permanent, key=lister: self.checked(zone, list(self.lists[key]))
             swapped = "service" in lister
-            found[adder] = lambda *args, permanent, key=lister, at=swapped: self.now[key].append(args[0 if at else 1])
-            found[remover] = lambda *args, permanent, key=lister, at=swapped: self.now[key].remove(args[0 if at else 1])
-        return found
+            functions[adder] = lambda *args, permanent, key=lister, at=swapped: self.lists[key].append(
+                args[0 if at else 1]
+            )
+            functions[remover] = lambda *args, permanent, key=lister, at=swapped: self.lists[key].remove(
+                args[0 if at else 1]
+            )
+        return functions
 
     def reload(self) -> None:
         self.reloads += 1
@@ -170,7 +176,7 @@ def firewall(make_loaders: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) 
     return state
 
 
-def test_a_zone(firewall: Any) -> None:
+def test_a_zone_is_managed(firewall: Any) -> None:
     wanted = {
         "name": "mine",
         "ports": ["22/tcp"],
@@ -195,7 +201,7 @@ def test_a_zone(firewall: Any) -> None:
     assert changes["ports"] == {"old": ["22/tcp"], "new": ["81/tcp"]}
     assert changes["services"] == {"old": ["http"], "new": ["http", "ssh"]}
     assert changes["port_fwd"]["new"] == []
-    assert firewall.daemon.now["list_ports"] == ["81/tcp"]
+    assert firewall.daemon.lists["list_ports"] == ["81/tcp"]
     result, changes, comment = firewall(name="mine", port_fwd=["80"])
     assert (result, changes) == (False, {})
     assert "from_port:to_port:protocol" in comment

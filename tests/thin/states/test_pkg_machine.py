@@ -11,21 +11,21 @@ pytestmark = [pytest.mark.machines, pytest.mark.slow]
 def machine():
     if machines.missing():
         pytest.skip(machines.missing())
-    with steps.machine_with_thin() as found:
-        yield found
+    with steps.machine_with_thin() as started:
+        yield started
 
 
-def test_recorded_steps(machine):
+def test_returns_equal_recorded_ones(machine):
     steps.check(machine, "pkg")
 
 
-def test_a_held_lock_is_waited_for(machine):
+def test_an_install_waits_for_the_lock_of_dpkg(machine):
     """Another process has dpkg's lock: the install waits, and runs once it is free."""
     holder = (
         "import fcntl, time; f = open('/var/lib/dpkg/lock-frontend', 'w'); "
         "fcntl.lockf(f, fcntl.LOCK_EX); open('/run/locked', 'w').close(); time.sleep(3)"
     )
-    came = steps.take(
+    returned = steps.take(
         machine,
         [
             {"sh": f'nohup python3 -c "{holder}" >/dev/null 2>&1 & while ! test -e /run/locked; do sleep 0.1; done'},
@@ -33,11 +33,11 @@ def test_a_held_lock_is_waited_for(machine):
             {"state": "pkg.purged", "args": {"name": "gamma"}},
         ],
     )
-    assert [ret["result"] for ret in came[1:]] == [True, True], came
+    assert [ret["result"] for ret in returned[1:]] == [True, True], returned
 
 
-def test_a_changed_configuration_file_stays(machine):
-    came = steps.take(
+def test_a_changed_configuration_file_is_not_replaced(machine):
+    returned = steps.take(
         machine,
         [
             {"state": "pkg.installed", "args": {"name": "alpha", "version": "1.0"}},
@@ -49,33 +49,33 @@ def test_a_changed_configuration_file_stays(machine):
             {"state": "pkg.purged", "args": {"name": "alpha"}},
         ],
     )
-    assert (came[3], came[5]) == ("mine\n1.1", "v 1.2~rc1\n")
+    assert (returned[3], returned[5]) == ("mine\n1.1", "v 1.2~rc1\n")
 
 
-def test_a_change_by_another_program_is_seen(machine):
-    """The package list is cached between questions of a run, until dpkg's database changes."""
+def test_a_change_by_another_program_is_noticed(machine):
+    """The package list is cached during a run, until dpkg's database changes."""
     script = (
         "import sys; sys.path.insert(0, '/opt/steps'); sys.dont_write_bytecode = True\n"
         "import os; from thin import grains, loader, runtime\n"
-        "found = loader.Loaders({}, runtime, grains=grains.collect({})).modules\n"
-        "seen = [found['pkg.version']('gamma')]\n"
-        "for word in ('install', 'purge'):\n"
-        "    os.system('apt-get -q -y %s gamma >/dev/null 2>&1' % word)\n"
-        "    seen.append(found['pkg.version']('gamma'))\n"
-        "print(seen)\n"
+        "modules = loader.Loaders({}, runtime, grains=grains.collect({})).modules\n"
+        "versions = [modules['pkg.version']('gamma')]\n"
+        "for action in ('install', 'purge'):\n"
+        "    os.system('apt-get -q -y %s gamma >/dev/null 2>&1' % action)\n"
+        "    versions.append(modules['pkg.version']('gamma'))\n"
+        "print(versions)\n"
     )
     (machine.root / "opt/steps/behind.py").write_text(script)
     assert machine.shell("python3 -I -S /opt/steps/behind.py").strip() == "['', '1.0', '']"
 
 
-def test_the_lists_are_refreshed_once_in_a_run_and_only_when_needed(machine):
+def test_the_lists_are_refreshed_once_in_a_run_if_needed(machine):
     """The first state that installs something refreshes; a dry run and states without changes do not."""
     machine.shell("echo 'APT::Update::Pre-Invoke {\"echo x >> /run/updates\";};' > /etc/apt/apt.conf.d/99count")
 
     def updates(*chunks, **kwargs):
-        steps_taken = [{"sh": "rm -f /run/updates"}, {"run": list(chunks), **kwargs}, {"sh": "cat /run/updates"}]
-        came = steps.take(machine, steps_taken)
-        return came[2].count("x\n"), came[1]
+        run_steps = [{"sh": "rm -f /run/updates"}, {"run": list(chunks), **kwargs}, {"sh": "cat /run/updates"}]
+        returned = steps.take(machine, run_steps)
+        return returned[2].count("x\n"), returned[1]
 
     def installed(name, **args):
         return {"state": "pkg.installed", "args": {"name": name, **args}}
@@ -100,13 +100,13 @@ def test_aggregated_states_are_one_transaction(machine):
     ]
     purge = {"state": "pkg.purged", "args": {"name": "x", "pkgs": ["gamma", "delta", "alpha", "asker"]}}
     count = {"sh": "grep -c ^Commandline /var/log/apt/history.log; dpkg-query -W -f '${Version}' delta"}
-    came = steps.take(machine, [purge, {"sh": "rm -f /var/log/apt/history.log"}, {"run": chunks}, count, purge])
-    assert (came[2], came[3]) == ([True] * 3, "1\n0.1")
+    returned = steps.take(machine, [purge, {"sh": "rm -f /var/log/apt/history.log"}, {"run": chunks}, count, purge])
+    assert (returned[2], returned[3]) == ([True] * 3, "1\n0.1")
 
 
-def test_a_name_is_never_an_option_or_an_order(machine):
+def test_a_name_is_never_an_option_or_an_action(machine):
     """apt-get reads ``name-`` as "remove it", and words that begin with a dash as options."""
-    came = steps.take(
+    returned = steps.take(
         machine,
         [
             {"state": "pkg.installed", "args": {"name": "gamma"}},
@@ -116,5 +116,5 @@ def test_a_name_is_never_an_option_or_an_order(machine):
             {"call": "pkg.version", "args": ["gamma"]},
         ],
     )
-    assert [ret["result"] for ret in came[:4]] == [True, False, False, True]
-    assert came[4] == "1.0"
+    assert [ret["result"] for ret in returned[:4]] == [True, False, False, True]
+    assert returned[4] == "1.0"

@@ -4,7 +4,7 @@ import pytest
 
 from thin.utils.packages import debversion, pkgplan
 
-HERE = {"one": ["1.0-1"], "epoch": ["2:1.5-1"], "kernel": ["6.1", "6.5"]}
+INSTALLED = {"one": ["1.0-1"], "epoch": ["2:1.5-1"], "kernel": ["6.1", "6.5"]}
 
 
 def compare(left, right, ignore_epoch=False):
@@ -33,17 +33,17 @@ def compare(left, right, ignore_epoch=False):
         ({"one": "/a.deb"}, {"source_version": {}.get}, {}, {}),
     ],
 )
-def test_plans(wanted, options, install, reinstall):
-    plan = pkgplan.plan(wanted, HERE, {}, compare, **options)
+def test_a_plan_has_the_packages_to_install_and_reinstall(wanted, options, install, reinstall):
+    plan = pkgplan.plan(wanted, INSTALLED, {}, compare, **options)
     assert (plan.install, plan.reinstall) == (install, reinstall)
 
 
 def test_packages_marked_for_purging_are_unpurged():
-    assert pkgplan.plan({"one": None, "absent": None}, HERE, {"one": "1.0-1"}, compare).unpurge == ["one"]
+    assert pkgplan.plan({"one": None, "absent": None}, INSTALLED, {"one": "1.0-1"}, compare).unpurge == ["one"]
 
 
-def carried_out(wanted, **options):
-    return pkgplan.plan(wanted, HERE, {}, compare, **options)
+def planned(wanted, **options):
+    return pkgplan.plan(wanted, INSTALLED, {}, compare, **options)
 
 
 @pytest.mark.parametrize(
@@ -68,17 +68,17 @@ def carried_out(wanted, **options):
         ({"one": None}, {"reinstall": True}, [], {}, (False, "Reinstall was not successful for package one.")),
     ],
 )
-def test_reports(wanted, options, left, changes, report):
-    assert pkgplan.report(wanted, carried_out(wanted, **options), left, changes, [], False) == report
+def test_a_report_names_installed_and_failed_packages(wanted, options, left, changes, report):
+    assert pkgplan.report(wanted, planned(wanted, **options), left, changes, [], False) == report
 
 
-def test_holds_are_told_in_their_place():
+def test_comments_on_holds_follow_those_on_their_packages():
     held = [
         {"name": "new", "changes": {"new": "hold"}, "result": True, "comment": "new is held"},
         {"name": "one", "changes": {}, "result": True, "comment": "one was held"},
     ]
     wanted = {"new": None, "one": None}
-    result, comment = pkgplan.report(wanted, carried_out(wanted), [], {"new": {}}, held, False)
+    result, comment = pkgplan.report(wanted, planned(wanted), [], {"new": {}}, held, False)
     assert result
     assert comment.splitlines() == [
         "The following packages were installed/updated: new",
@@ -86,10 +86,10 @@ def test_holds_are_told_in_their_place():
         "The following packages were already installed: one",
         "one was held",
     ]
-    assert not pkgplan.report(wanted, carried_out(wanted), [], {}, [dict(held[0], result=False)], False)[0]
+    assert not pkgplan.report(wanted, planned(wanted), [], {}, [dict(held[0], result=False)], False)[0]
 
 
-def test_long_lists_become_numbers():
+def test_a_long_list_is_replaced_by_its_number():
     names = [f"p{number}" for number in range(21)]
     assert pkgplan.were_there(names) == "21 targeted packages were already installed"
     assert pkgplan.all_up_to_date(names) == "All 21 packages are up-to-date."

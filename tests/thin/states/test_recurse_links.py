@@ -46,51 +46,54 @@ class Server:
         return tree(self.files, url.removeprefix("salt://"), saltenv)
 
     def file_digest(self, url: str, saltenv: str) -> str | None:
-        found = self.files.find(url.removeprefix("salt://"), saltenv)
-        return None if found is None else found.digest()
+        file = self.files.find(url.removeprefix("salt://"), saltenv)
+        return None if file is None else file.digest()
 
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Iterator[Callable[..., dict[str, Any]]]:
-    for name, what in TREE.items():
+    for name, content in TREE.items():
         path = tmp_path / name
-        (path if what is None else path.parent).mkdir(parents=True, exist_ok=True)
-        if what is not None and what.startswith("-> "):
-            path.symlink_to(what[3:])
-        elif what is not None:
-            path.write_text(what)
+        (path if content is None else path.parent).mkdir(parents=True, exist_ok=True)
+        if content is not None and content.startswith("-> "):
+            path.symlink_to(content[3:])
+        elif content is not None:
+            path.write_text(content)
     before = link.connect(Server(tmp_path))
 
-    def planned(*sources: str, **options: Any) -> dict[str, Any]:
-        made = trees.plan("/t", [f"salt://{one}" for one in sources], "base", merge=len(sources) > 1, **options)
-        names = {"files": made.files, "directories": made.directories, "links": made.links}
-        return {kind: sorted(os.path.relpath(name, "/t") for name in found) for kind, found in names.items()}
+    def relative_plan(*sources: str, **options: Any) -> dict[str, Any]:
+        plan = trees.plan("/t", [f"salt://{source}" for source in sources], "base", merge=len(sources) > 1, **options)
+        paths = {"files": plan.files, "directories": plan.directories, "links": plan.links}
+        return {kind: sorted(os.path.relpath(path, "/t") for path in paths[kind]) for kind in paths}
 
-    yield planned
+    yield relative_plan
     link.connect(before)
 
 
-def test_links_are_followed(plan: Callable[..., dict[str, Any]]) -> None:
-    found = plan("base")
-    assert found["links"] == [] and "to_dir/file" in found["files"] and "to_file" in found["files"]
-    assert "broken" not in found["files"]
+def test_links_are_followed_by_default(plan: Callable[..., dict[str, Any]]) -> None:
+    planned = plan("base")
+    assert planned["links"] == [] and "to_dir/file" in planned["files"] and "to_file" in planned["files"]
+    assert "broken" not in planned["files"]
     assert {"to_empty", "to_to_empty", "empty"} <= set(plan("base", include_empty=True)["directories"])
 
 
-def test_links_are_kept(plan: Callable[..., dict[str, Any]]) -> None:
-    found = plan("base", keep_symlinks=True)
-    kept = ["broken", "deep/up", "outside", "to_changed", "to_dir", "to_file", "to_taken"]
-    assert found["links"] == kept  # links to an empty directory would be dangling
-    assert found["files"] == ["changed/x", "dir/file", "file", "taken"]
-    found = plan("base", keep_symlinks=True, include_empty=True)
-    assert found["links"] == sorted([*kept, "to_empty", "to_to_empty"])
-    assert "empty" in found["directories"] and "to_empty" not in found["directories"]
+def test_links_are_created_with_keep_symlinks(plan: Callable[..., dict[str, Any]]) -> None:
+    planned = plan("base", keep_symlinks=True)
+    links = ["broken", "deep/up", "outside", "to_changed", "to_dir", "to_file", "to_taken"]
+    assert planned["links"] == links  # links to an empty directory would be dangling
+    assert planned["files"] == ["changed/x", "dir/file", "file", "taken"]
+    planned = plan("base", keep_symlinks=True, include_empty=True)
+    assert planned["links"] == sorted([*links, "to_empty", "to_to_empty"])
+    assert "empty" in planned["directories"] and "to_empty" not in planned["directories"]
 
 
-def test_the_first_source_wins(plan: Callable[..., dict[str, Any]]) -> None:
+def test_the_first_source_has_precedence(plan: Callable[..., dict[str, Any]]) -> None:
     for empty in (False, True):
-        found = plan("over", "base", keep_symlinks=True, include_empty=empty)
-        assert "over_link" in found["links"] and "to_taken" in found["links"]
-        assert "changed" in found["files"] and "changed/x" not in found["files"]
-        assert not {"to_changed"} & {*found["links"], *found["directories"]}  # a file was a directory before
+        planned = plan("over", "base", keep_symlinks=True, include_empty=empty)
+        assert "over_link" in planned["links"] and "to_taken" in planned["links"]
+        assert "changed" in planned["files"] and "changed/x" not in planned["files"]
+        assert not {"to_changed"} & {
+            *planned["links"],
+            *planned["directories"],
+        }  # the first source has a file with the name of the directory
     assert "to_changed/x" in plan("over", "base")["files"]

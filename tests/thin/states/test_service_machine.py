@@ -7,7 +7,7 @@ from tests.beds import machines, steps
 pytestmark = [pytest.mark.machines, pytest.mark.slow]
 
 
-def test_recorded_steps():
+def test_returns_equal_recorded_ones():
     if machines.missing():
         pytest.skip(machines.missing())
     with steps.machine_with_thin() as machine:

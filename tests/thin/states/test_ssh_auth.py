@@ -22,7 +22,7 @@ def bed(tmp_path):
     link.connect(before)
 
 
-def test_keys_of_a_file(bed, tmp_path):
+def test_keys_of_a_file_are_added_and_removed(bed, tmp_path):
     path = tmp_path / "keys" / "authorized_keys"
     args = {"user": USER, "source": bed.source("keys.pub", KEYS), "config": str(path)}
 
@@ -60,7 +60,7 @@ def test_no_key_is_removed_if_the_source_is_missing(bed, tmp_path):
     assert path.read_text() == KEYS
 
 
-def test_the_name_is_not_changed(bed, tmp_path):
+def test_a_name_with_options_is_returned_unchanged(bed, tmp_path):
     """The changes name only the key."""
     args = {"user": USER, "config": str(tmp_path / "keys")}
     line = "no-pty ssh-ed25519 AAAAC3NzaC1l me@x"
@@ -69,7 +69,7 @@ def test_the_name_is_not_changed(bed, tmp_path):
         assert (ret["name"], ret["changes"]) == (line, {"AAAAC3NzaC1l": change})
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="what root does not follow")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root refuses links of other users")
 def test_a_link_of_the_user_is_not_followed(bed, tmp_path):
     path = tmp_path / "authorized_keys"
     path.symlink_to(tmp_path / "elsewhere")
@@ -80,7 +80,7 @@ def test_a_link_of_the_user_is_not_followed(bed, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text, found",
+    "text, expected",
     [
         ("ssh-rsa AAAA me", ([], "ssh-rsa", "AAAA", "me")),
         ('a,b="c d" sk-ssh-ed25519@openssh.com AAAA', (["a", 'b="c d"'], "sk-ssh-ed25519@openssh.com", "AAAA", "")),
@@ -89,13 +89,13 @@ def test_a_link_of_the_user_is_not_followed(bed, tmp_path):
         ("junk", None),
     ],
 )
-def test_lines(text, found):
-    assert authkeys.fields(text) == found
+def test_lines_are_parsed(text, expected):
+    assert authkeys.fields(text) == expected
 
 
 @pytest.mark.parametrize(
     "name, full",
     [("rsa", "ssh-rsa"), ("e", "ecdsa-sha2-nistp256"), ("ed25519", "ssh-ed25519"), ("rsa-sha2-512", "rsa-sha2-512")],
 )
-def test_types(name, full):
+def test_types_of_keys_have_full_names(name, full):
     assert authkeys.key_type(name) == full

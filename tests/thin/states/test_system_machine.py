@@ -1,6 +1,6 @@
 """States of system settings on a booted Debian machine, as recorded: test mode, first run, second run, after drift.
 
-Kernel parameters except those of the network are read-only there, as in any container.
+On this machine, a container, only the kernel parameters of the network are writable.
 """
 
 import pytest
@@ -14,10 +14,10 @@ pytestmark = [pytest.mark.machines, pytest.mark.slow]
 def machine():
     if machines.missing():
         pytest.skip(machines.missing())
-    with steps.machine_with_thin() as found:
-        yield found
+    with steps.machine_with_thin() as started:
+        yield started
 
 
 @pytest.mark.parametrize("case", ["alternatives", "alternatives_states", "cron", "host", "mount", "ssh_auth", "sysctl"])
-def test_recorded_steps(machine, case):
+def test_returns_equal_recorded_ones(machine, case):
     steps.check(machine, case)

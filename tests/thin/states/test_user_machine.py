@@ -13,15 +13,15 @@ HASH = "$6$canary$" + "c" * 86
 def machine():
     if machines.missing():
         pytest.skip(machines.missing())
-    with steps.machine_with_thin() as found:
-        yield found
+    with steps.machine_with_thin() as started:
+        yield started
 
 
-def test_recorded_steps(machine):
+def test_returns_equal_recorded_ones(machine):
     steps.check(machine, "user")
 
 
-def test_a_hash_is_on_no_command_line_and_in_no_return(machine):
+def test_a_hash_is_in_no_argument_and_in_no_return(machine):
     """A wrapper of every program that the state starts records its arguments."""
     machine.shell(
         "mkdir -p /opt/watch; for p in useradd usermod chpasswd chage passwd; do "
@@ -29,7 +29,7 @@ def test_a_hash_is_on_no_command_line_and_in_no_return(machine):
         "chmod +x /opt/watch/$p; done; "
         """sed -i '1i import os; os.environ["PATH"] = "/opt/watch:" + os.environ["PATH"]' /opt/steps/run_steps.py"""
     )
-    came = steps.take(
+    returned = steps.take(
         machine,
         [
             {"state": "user.present", "args": {"name": "canary", "password": HASH}},
@@ -41,30 +41,30 @@ def test_a_hash_is_on_no_command_line_and_in_no_return(machine):
             {"sh": "cat /run/argv"},
         ],
     )
-    assert [ret["result"] for ret in came[:4]] == [True, None, True, True]
-    assert came[4]["passwd"] == HASH + "x"
-    assert came[5].startswith("SaltInvocationError")
-    assert "chpasswd" in came[6]
-    assert "canary$" not in repr(came[:4]) + came[6]
+    assert [ret["result"] for ret in returned[:4]] == [True, None, True, True]
+    assert returned[4]["passwd"] == HASH + "x"
+    assert returned[5].startswith("SaltInvocationError")
+    assert "chpasswd" in returned[6]
+    assert "canary$" not in repr(returned[:4]) + returned[6]
 
 
 def test_a_clear_password_is_hashed_once(machine):
     """With hash_password the salt of the current password is used again: the second run makes no changes."""
     chunk = {"state": "user.present", "args": {"name": "hashed", "password": "geheim", "hash_password": True}}
-    came = steps.take(machine, [chunk, chunk, {"call": "shadow.info", "args": ["hashed"]}])
-    assert [bool(ret["changes"]) for ret in came[:2]] == [True, False]
-    assert came[2]["passwd"].startswith("$6$")
+    returned = steps.take(machine, [chunk, chunk, {"call": "shadow.info", "args": ["hashed"]}])
+    assert [bool(ret["changes"]) for ret in returned[:2]] == [True, False]
+    assert returned[2]["passwd"].startswith("$6$")
 
 
-def test_dates_are_days(machine):
+def test_dates_are_converted_to_days(machine):
     chunk = {"state": "user.present", "args": {"name": "dated", "expire": "2030-01-01", "date": "2020-02-29"}}
-    came = steps.take(machine, [chunk, chunk, {"call": "shadow.info", "args": ["dated"]}])
-    assert [ret["result"] for ret in came[:2]] == [True, True]
-    assert (came[1]["changes"], came[2]["expire"], came[2]["lstchg"]) == ({}, 21915, 18321)
+    returned = steps.take(machine, [chunk, chunk, {"call": "shadow.info", "args": ["dated"]}])
+    assert [ret["result"] for ret in returned[:2]] == [True, True]
+    assert (returned[1]["changes"], returned[2]["expire"], returned[2]["lstchg"]) == ({}, 21915, 18321)
 
 
-def test_a_primary_group_that_is_named_too_gets_no_member(machine):
-    came = steps.take(
+def test_a_primary_group_in_groups_gets_no_member(machine):
+    returned = steps.take(
         machine,
         [
             {"state": "group.present", "args": {"name": "crew"}},
@@ -74,6 +74,6 @@ def test_a_primary_group_that_is_named_too_gets_no_member(machine):
             {"state": "user.present", "args": {"name": "jo", "gid": "crew", "groups": ["crew"]}},
         ],
     )
-    assert [ret["result"] for ret in came[:3]] == [True, True, True]
-    assert came[3].split() == ["crew:jim", "users:jim"]
-    assert came[4]["changes"] == {}
+    assert [ret["result"] for ret in returned[:3]] == [True, True, True]
+    assert returned[3].split() == ["crew:jim", "users:jim"]
+    assert returned[4]["changes"] == {}

@@ -19,7 +19,7 @@ def loaders(test=False, pillar=None):
     return Loaders({"test": test, "cachedir": "/nonexistent"}, runtime, grains=grains, pillar=pillar or {})
 
 
-def fake(path, version="20.1.2"):
+def virtualenv_script(path, version="20.1.2"):
     """A virtualenv that records its calls."""
     path.write_text(
         f'#!/bin/sh\ncase "$1" in --version) echo "virtualenv {version} from /x/py3.11/virtualenv.py"; exit;; esac\n'
@@ -31,7 +31,7 @@ def fake(path, version="20.1.2"):
 
 
 @pytest.mark.parametrize(
-    "version, options, want",
+    "version, options, expected",
     [
         ("20.1.2", {}, []),
         ("20.1.2", {"system_site_packages": True, "clear": True}, ["--clear", "--system-site-packages"]),
@@ -47,16 +47,16 @@ def fake(path, version="20.1.2"):
         ("20.1.2", {"python": sys.executable}, [f"--python={sys.executable}"]),
     ],
 )
-def test_options_of_virtualenv(tmp_path, version, options, want):
-    done = loaders().modules["virtualenv.create"](
-        str(tmp_path / "env"), venv_bin=fake(tmp_path / "virtualenv", version), **options
+def test_arguments_become_options_of_virtualenv(tmp_path, version, options, expected):
+    ret = loaders().modules["virtualenv.create"](
+        str(tmp_path / "env"), venv_bin=virtualenv_script(tmp_path / "virtualenv", version), **options
     )
-    assert done["retcode"] == 0
-    assert (tmp_path / "env" / "asked").read_text().splitlines() == [*want, str(tmp_path / "env")]
+    assert ret["retcode"] == 0
+    assert (tmp_path / "env" / "asked").read_text().splitlines() == [*expected, str(tmp_path / "env")]
 
 
 @pytest.mark.parametrize(
-    "options, words",
+    "options, message",
     [
         ({"upgrade": True}, r"`upgrade`\(`--upgrade`\) option is not supported"),
         ({"symlinks": False}, "`symlinks`"),
@@ -69,16 +69,16 @@ def test_options_of_virtualenv(tmp_path, version, options, want):
         ({"venv_bin": "/bin/false"}, "Unable to get the virtualenv version"),
     ],
 )
-def test_options_that_do_not_go_together(tmp_path, options, words):
-    options = {"venv_bin": fake(tmp_path / "virtualenv"), **options}
-    with pytest.raises(CommandExecutionError, match=words):
+def test_invalid_combinations_of_options_are_errors(tmp_path, options, message):
+    options = {"venv_bin": virtualenv_script(tmp_path / "virtualenv"), **options}
+    with pytest.raises(CommandExecutionError, match=message):
         loaders().modules["virtualenv.create"](str(tmp_path / "env"), **options)
 
 
-def test_nothing_half_made_is_left(tmp_path):
-    pillar = {"venv_bin": fake(tmp_path / "virtualenv")}
-    done = loaders(pillar=pillar).modules["virtualenv.create"](str(tmp_path / "broken"))
-    assert done["retcode"] == 3 and not (tmp_path / "broken").exists()
+def test_an_incomplete_environment_is_removed(tmp_path):
+    pillar = {"venv_bin": virtualenv_script(tmp_path / "virtualenv")}
+    created = loaders(pillar=pillar).modules["virtualenv.create"](str(tmp_path / "broken"))
+    assert created["retcode"] == 3 and not (tmp_path / "broken").exists()
     ret = loaders(pillar=pillar).states["virtualenv.managed"](str(tmp_path / "broken"))
     assert ret["result"] is False and ret["changes"] == {}
 
@@ -91,30 +91,30 @@ def wheel(folder, name):
         archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
         tags = "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
         archive.writestr(f"{info}/WHEEL", tags)
-        archive.writestr(f"{info}/RECORD", "".join(f"{one.filename},,\n" for one in archive.filelist))
+        archive.writestr(f"{info}/RECORD", "".join(f"{member.filename},,\n" for member in archive.filelist))
 
 
 @pytest.mark.slow
-def test_states(tmp_path):
+def test_an_environment_is_created_filled_and_cleared(tmp_path):
     env = tmp_path / "env"
 
-    def taken(test=False, **args):
+    def managed(test=False, **args):
         ret = loaders(test).states["virtualenv.managed"](name=str(env), venv_bin="venv", **args)
         return ret["result"], ret["changes"], ret["comment"]
 
     python = subprocess.run([sys.executable, "-V"], capture_output=True, text=True, check=True).stdout.strip()
-    assert taken(True) == (None, {}, f"Virtualenv {env} is set to be created") and not env.exists()
-    assert taken(prompt="here it is") == (True, {"new": python}, "Created new virtualenv")
+    assert managed(True) == (None, {}, f"Virtualenv {env} is set to be created") and not env.exists()
+    assert managed(prompt="here it is") == (True, {"new": python}, "Created new virtualenv")
     assert "here it is" in (env / "pyvenv.cfg").read_text()
-    assert taken() == (True, {}, "virtualenv exists")
-    assert taken(True) == (True, {}, f"Virtualenv {env} is already created")
+    assert managed() == (True, {}, "virtualenv exists")
+    assert managed(True) == (True, {}, f"Virtualenv {env} is already created")
 
     wheel(tmp_path, "pushsalt_v")
     (tmp_path / "wanted").write_text(f"--no-index\n--find-links {tmp_path}\npushsalt_v\n")
-    result, changes, _ = taken(requirements=str(tmp_path / "wanted"))
+    result, changes, _ = managed(requirements=str(tmp_path / "wanted"))
     (new,) = changes["packages"]["new"]
     assert result is True and new.replace("_", "-") == "pushsalt-v==1.0" and changes["packages"]["old"] == ""
-    assert taken(requirements=str(tmp_path / "wanted")) == (True, {}, "virtualenv exists")
+    assert managed(requirements=str(tmp_path / "wanted")) == (True, {}, "virtualenv exists")
 
     call = loaders().modules
     site = call["virtualenv.get_site_packages"](str(env))
@@ -125,12 +125,12 @@ def test_states(tmp_path):
         call["virtualenv.get_site_packages"](str(tmp_path))
 
     (tmp_path / "wrong").write_text("--no-index\nno-such-thing\n")
-    result, changes, comment = taken(requirements=[str(tmp_path / "wrong")])
+    result, changes, comment = managed(requirements=[str(tmp_path / "wrong")])
     assert (result, changes) == (False, {}) and comment.startswith("virtualenv exists\n") and "no-such" in comment
-    assert taken(no_binary=":all:", use_wheel=True)[0] is False
+    assert managed(no_binary=":all:", use_wheel=True)[0] is False
 
-    assert taken(True, clear=True)[::2] == (None, f"Virtualenv {env} is set to be cleared")
-    result, changes, comment = taken(clear=True)
+    assert managed(True, clear=True)[::2] == (None, f"Virtualenv {env} is set to be cleared")
+    result, changes, comment = managed(clear=True)
     assert (result, comment) == (True, "Cleared existing virtualenv")
     assert new in changes["cleared_packages"] and changes["old"] == changes["new"] == python
     shutil.rmtree(f"{site}/pip")

@@ -42,11 +42,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def server() -> Iterator[str]:
     Handler.body, Handler.etag, Handler.codes = b"first", True, []
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as found:
-        thread = threading.Thread(target=found.serve_forever)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as web_server:
+        thread = threading.Thread(target=web_server.serve_forever)
         thread.start()
-        yield f"http://127.0.0.1:{found.server_address[1]}/a/file"
-        found.shutdown()
+        yield f"http://127.0.0.1:{web_server.server_address[1]}/a/file"
+        web_server.shutdown()
         thread.join()
 
 
@@ -56,7 +56,7 @@ def make(make_loaders: Callable[..., Loaders], tmp_path: Path) -> Callable[[], L
     return lambda: make_loaders(opts={"test": False, "cachedir": str(tmp_path / "cache")})
 
 
-def test_etag(make: Callable[[], Loaders], server: str) -> None:
+def test_a_source_with_an_etag_is_requested_conditionally(make: Callable[[], Loaders], server: str) -> None:
     def cached() -> str:
         return Path(make().modules["cp.cache_file"](server, use_etag=True)).read_text()
 
@@ -85,7 +85,7 @@ def test_a_known_digest_needs_no_download(make: Callable[[], Loaders], server: s
 
 
 @pytest.mark.parametrize("function", ["managed", "cached"])
-def test_states_by_etag(make: Callable[[], Loaders], server: str, tmp_path: Path, function: str) -> None:
+def test_states_use_the_etag(make: Callable[[], Loaders], server: str, tmp_path: Path, function: str) -> None:
     def run(**options: Any) -> tuple[bool, bool]:
         name = {"name": server} if function == "cached" else {"name": str(tmp_path / "managed"), "source": server}
         ret = make().states[f"file.{function}"](**name, **options)

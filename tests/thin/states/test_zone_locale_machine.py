@@ -11,10 +11,10 @@ pytestmark = [pytest.mark.machines, pytest.mark.slow]
 def machine():
     if machines.missing():
         pytest.skip(machines.missing())
-    with steps.machine_with_thin() as found:
-        yield found
+    with steps.machine_with_thin() as started:
+        yield started
 
 
 @pytest.mark.parametrize("case", ["timezone", "locale"])
-def test_recorded_steps(machine, case):
+def test_returns_equal_recorded_ones(machine, case):
     steps.check(machine, case)

@@ -54,7 +54,7 @@ def test_diff_of_short_texts(old: list[str], new: list[str], context: int) -> No
 @given(st.integers(0, 2**32), st.sampled_from([190, 199, 200, 201, 450]), st.integers(2, 300), st.integers(0, 30))
 def test_diff_of_texts_with_popular_lines(seed: int, size: int, vocabulary: int, edits: int) -> None:
     rng = random.Random(seed)
-    # most lines are from a few words, as braces and empty lines are in files
+    # few different lines are frequent, as braces and empty lines are in files
     old = [f"{int(vocabulary * rng.random() ** 3)}\n" for _ in range(size)]
     for a, b in ((old, edited(rng, old, edits)), (edited(rng, old, edits), old)):
         ours, theirs = both_diffs(a, b)
@@ -69,7 +69,7 @@ def test_diff_of_a_long_text() -> None:
 
 
 @pytest.mark.parametrize("names, ends", [(("", ""), "\n"), (("a", "b"), "")])
-def test_titles_and_ends_of_a_diff(names: tuple[str, str], ends: str) -> None:
+def test_file_names_and_line_ends_of_a_diff(names: tuple[str, str], ends: str) -> None:
     ours = list(unified.unified(["a"], ["b"], *names, end=ends))
     assert ours == list(difflib.unified_diff(["a"], ["b"], *names, lineterm=ends))
 
@@ -80,12 +80,12 @@ def test_titles_and_ends_of_a_diff(names: tuple[str, str], ends: str) -> None:
     st.integers(1, 5),
     st.sampled_from([0.3, 0.6, 0.75]),
 )
-def test_close_names(word: str, names: list[str], count: int, cutoff: float) -> None:
-    assert matching.close(word, names, count, cutoff) == difflib.get_close_matches(word, names, count, cutoff)
+def test_close_names(name: str, names: list[str], count: int, cutoff: float) -> None:
+    assert matching.close(name, names, count, cutoff) == difflib.get_close_matches(name, names, count, cutoff)
 
 
 @given(st.text("ab.\u00e9", max_size=260), st.text("ab.\u00e9", max_size=260))
-def test_ratio(a: str, b: str) -> None:
+def test_ratio_of_similarity(a: str, b: str) -> None:
     assert matching.ratio(a, b) == difflib.SequenceMatcher(None, a, b).ratio()
 
 
@@ -125,7 +125,7 @@ def salts_tokens(text: str) -> list[str]:
 @example("f('a, b', c=[d, {e}])")
 @example("'('")
 @example("''")
-def test_words_of_slots(text: str) -> None:
+def test_tokens_of_slots(text: str) -> None:
     assert outcome(lambda text: list(slots._tokens(text)), text) == outcome(salts_tokens, text)
 
 
@@ -181,14 +181,14 @@ def test_temporary_files_are_private(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("folder", ["relative", "/nonexistent", "/etc/passwd"])
-def test_temporary_files_go_where_there_is_a_place(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unusable_tmpdir_is_replaced_by_tmp(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", folder)
     monkeypatch.delenv("TEMP", raising=False)
     monkeypatch.delenv("TMP", raising=False)
     assert osutil.tempdir() == "/tmp"
 
 
-def lexed(line: str) -> list[str]:
+def shlex_words(line: str) -> list[str]:
     """The words of a line with both kinds of quotes, as in Salt's build_whitespace_split_regex."""
     lexer = shlex.shlex(line)
     lexer.whitespace_split = True
@@ -204,20 +204,20 @@ def lexed(line: str) -> list[str]:
 @example("'a' \"b c\"")
 @example('a\'\\" "b c"')
 @example('x" y" \'')
-def test_words_of_a_line_to_append(line: str) -> None:
+def test_the_expression_for_a_line_to_append(line: str) -> None:
     gap = r"(?:[\s]+)?"
-    pattern = gap + gap.join(re.escape(word) for word in lexed(line)) + gap
+    pattern = gap + gap.join(re.escape(word) for word in shlex_words(line)) + gap
     assert edit.spaced(line) == f"(?m)^{pattern}$"
 
 
 @given(st.binary(max_size=200), st.binary(max_size=60))
 def test_hmac(secret: bytes, data: bytes) -> None:
-    want = hmac.new(secret, data, "sha256").hexdigest()
-    assert hashutil.hmac_compute(data, secret) == want
+    expected = hmac.new(secret, data, "sha256").hexdigest()
+    assert hashutil.hmac_compute(data, secret) == expected
     for kind in ("sha1", "sha512", "blake2b"):
-        want = hmac.new(secret, data, kind).hexdigest()
-        assert hashutil.github_signature(data, secret, f"{kind}={want}")
-        assert not hashutil.github_signature(data, secret, f"{kind}={want[:-1]}é")
+        expected = hmac.new(secret, data, kind).hexdigest()
+        assert hashutil.github_signature(data, secret, f"{kind}={expected}")
+        assert not hashutil.github_signature(data, secret, f"{kind}={expected[:-1]}é")
     assert not hashutil.github_signature(data, secret, "shake_128=00")
 
 

@@ -1,4 +1,4 @@
-"""Archives are parsed without Python's libraries, with the same results as these."""
+"""Archives are parsed without Python's libraries, with the same results as theirs."""
 
 import io
 import os
@@ -21,16 +21,16 @@ def entry(name, kind=tarfile.REGTYPE, target="", size=0):
     return info
 
 
-def written(path, entries, form=tarfile.PAX_FORMAT, mode="w"):
-    with tarfile.open(path, mode, format=form) as archive:
+def tar_archive(path, entries, tar_format=tarfile.PAX_FORMAT, mode="w"):
+    with tarfile.open(path, mode, format=tar_format) as archive:
         for info in entries:
             archive.addfile(info, io.BytesIO(b"x" * info.size))
     return str(path)
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("tar_format", FORMATS)
 @pytest.mark.parametrize("mode", ["w", "w:gz"])
-def test_members_of_tar(form, mode, tmp_path):
+def test_members_of_tar_equal_those_of_tarfile(tar_format, mode, tmp_path):
     entries = [
         entry("top", tarfile.DIRTYPE),
         entry("top/file", size=1),
@@ -40,39 +40,39 @@ def test_members_of_tar(form, mode, tmp_path):
         entry("top/pipe", tarfile.FIFOTYPE),
         entry("top/" + "n" * 99, size=512),
     ]
-    if form != tarfile.USTAR_FORMAT:
+    if tar_format != tarfile.USTAR_FORMAT:
         entries += [entry(LONG, size=3), entry("l", tarfile.SYMTYPE, LONG), entry("last", size=5)]
-    path = written(tmp_path / "a", entries, form, mode)
-    found = [(member.name, member.kind, member.target) for member in tarmembers.members(path)]
+    path = tar_archive(tmp_path / "a", entries, tar_format, mode)
+    members = [(member.name, member.kind, member.target) for member in tarmembers.members(path)]
     kinds = {tarfile.DIRTYPE: "dir", tarfile.SYMTYPE: "link", tarfile.LNKTYPE: "hardlink"}
     with tarfile.open(path) as archive:
-        assert found == [(info.name, kinds.get(info.type, "file"), info.linkname) for info in archive.getmembers()]
+        assert members == [(info.name, kinds.get(info.type, "file"), info.linkname) for info in archive.getmembers()]
 
 
 def test_members_of_gnu_tar_with_a_sparse_file(tmp_path):
     (tmp_path / "d").mkdir()
     with open(tmp_path / "d/holes", "wb") as stream:
-        for at in range(40):
-            stream.seek(at * 1_000_000)
+        for number in range(40):
+            stream.seek(number * 1_000_000)
             stream.write(b"data")
     (tmp_path / "d/next").write_text("x")
-    for form in ("gnu", "posix"):
-        command = ["tar", "-c", "-S", "--sort=name", f"--format={form}", "-f", "a.tar", "d"]
+    for tar_format in ("gnu", "posix"):
+        command = ["tar", "-c", "-S", "--sort=name", f"--format={tar_format}", "-f", "a.tar", "d"]
         subprocess.run(command, cwd=tmp_path, check=True)
         names = [member.name for member in tarmembers.members(str(tmp_path / "a.tar"))]
         assert names == ["d", "d/holes", "d/next"]
 
 
 @pytest.mark.parametrize("data", [b"", b"junk", b"x" * 2000, b"\x1f\x8bjunk", b"\x1f\x8b\x08"])
-def test_files_that_are_not_tar_archives(data, tmp_path):
+def test_other_files_are_no_tar_archives(data, tmp_path):
     (tmp_path / "a").write_bytes(data)
     with pytest.raises(tarmembers.NotTar):
         tarmembers.members(str(tmp_path / "a"))
 
 
 @pytest.mark.parametrize("compression", ["", "gz"])
-def test_a_size_that_leads_back_is_refused(compression, tmp_path):
-    """Otherwise the same header would be read endlessly."""
+def test_a_negative_size_is_refused(compression, tmp_path):
+    """It would lead back to the same header, in a loop without end."""
     info = entry("a")
     info.pax_headers = {"size": "-1024"}
     path = tmp_path / "a"
@@ -107,7 +107,7 @@ def test_headers_without_end_are_refused(kind, monkeypatch):
     assert sum(read) <= 100_000
 
 
-def zipped(path, compression=zipfile.ZIP_DEFLATED, before=b"", comment=b""):
+def zip_archive(path, compression=zipfile.ZIP_DEFLATED, before=b"", comment=b""):
     with open(path, "wb") as stream:
         stream.write(before)
         with zipfile.ZipFile(stream, "w", compression) as archive:
@@ -123,19 +123,19 @@ def zipped(path, compression=zipfile.ZIP_DEFLATED, before=b"", comment=b""):
 @pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED])
 @pytest.mark.parametrize("before", [b"", b"#!/bin/sh\nexit\n"])
 def test_zip_is_read(compression, before, tmp_path):
-    with zipped(tmp_path / "a.zip", compression, before, b"a comment") as stream:
-        found = zips.members(stream)
-        assert [(member.name, member.kind) for member in found] == [
+    with zip_archive(tmp_path / "a.zip", compression, before, b"a comment") as stream:
+        members = zips.members(stream)
+        assert [(member.name, member.kind) for member in members] == [
             ("d/", "dir"),
             ("d/file é", "file"),
             ("d/link", "link"),
         ]
-        assert b"".join(zips.pieces(stream, found[1])) == b"some text\n" * 10_000
-        assert b"".join(zips.pieces(stream, found[2])) == b"file"
+        assert b"".join(zips.pieces(stream, members[1])) == b"some text\n" * 10_000
+        assert b"".join(zips.pieces(stream, members[2])) == b"file"
 
 
-def test_zip_with_a_flipped_bit(tmp_path):
-    zipped(tmp_path / "a.zip", zipfile.ZIP_STORED).close()
+def test_a_damaged_zip_member_is_an_error(tmp_path):
+    zip_archive(tmp_path / "a.zip", zipfile.ZIP_STORED).close()
     data = bytearray((tmp_path / "a.zip").read_bytes())
     data[data.index(b"some text")] ^= 1
     stream = io.BytesIO(bytes(data))
@@ -143,13 +143,13 @@ def test_zip_with_a_flipped_bit(tmp_path):
         list(zips.pieces(stream, zips.members(stream)[1]))
 
 
-def test_files_that_are_not_zip_archives():
+def test_other_files_are_no_zip_archives():
     for data in (b"", b"junk" * 100, b"PK\5\6" + b"\xff" * 18):
         with pytest.raises(zips.ZipError):
             zips.members(io.BytesIO(data))
 
 
-#: made by "zip -P secret": one file, "in", of the text "hidden\n"
+#: output of "zip -P secret": one file, "in", of the text "hidden\n"
 LOCKED = io.BytesIO(
     bytes.fromhex(
         "504b03040a00090000002b80755d4b948f87130000000700000002000000696e69c483fdd1a3ca4ab2d0f9312596341175cd"
@@ -159,12 +159,12 @@ LOCKED = io.BytesIO(
 )
 
 
-def test_zip_with_a_password():
+def test_an_encrypted_zip_member_needs_its_password():
     (member,) = zips.members(LOCKED)
     assert member.encrypted
     assert b"".join(zips.pieces(LOCKED, member, b"secret")) == b"hidden\n"
-    for password, words in ((None, "password required"), (b"wrong", "Bad password|CRC|invalid|incomplete")):
-        with pytest.raises(zips.ZipError, match=words):
+    for password, message in ((None, "password required"), (b"wrong", "Bad password|CRC|invalid|incomplete")):
+        with pytest.raises(zips.ZipError, match=message):
             list(zips.pieces(LOCKED, member, password))
 
 

@@ -38,7 +38,7 @@ def sources(tmp_path):
     return lambda: aptsources.AptSources(str(tmp_path / "sources.list"), str(parts))
 
 
-def test_parsed_sources(sources):
+def test_sources_are_parsed(sources):
     comment, empty, line, source, first, second = sources().entries
     assert (comment.valid, empty.valid) == (False, False)
     assert (line.type, line.uri, line.dist, line.comps, line.comment) == (
@@ -65,7 +65,7 @@ def test_parsed_sources(sources):
     assert (second.types, second.disabled, second.trusted) == (["deb"], True, None)
 
 
-def test_nothing_changed_nothing_written(sources, tmp_path):
+def test_unchanged_sources_are_not_written(sources, tmp_path):
     (tmp_path / "sources.list").chmod(0o600)
     before = (tmp_path / "sources.list").stat().st_mtime_ns
     sources().save()
@@ -74,45 +74,45 @@ def test_nothing_changed_nothing_written(sources, tmp_path):
     assert (tmp_path / "sources.list.d/debian.sources").read_text() == DEB822
 
 
-def test_one_stanza_changed(sources, tmp_path):
-    found = sources()
-    found.entries[5].disabled = False
-    found.entries[5].trusted = True
-    found.entries[5].comment = "mine"
-    found.save()
+def test_only_a_changed_stanza_is_written(sources, tmp_path):
+    apt_sources = sources()
+    apt_sources.entries[5].disabled = False
+    apt_sources.entries[5].trusted = True
+    apt_sources.entries[5].comment = "mine"
+    apt_sources.save()
     head, _, tail = (tmp_path / "sources.list.d/debian.sources").read_text().partition("\n\n")
     assert head == DEB822.partition("\n\n")[0]
     assert tail == "#mine\ntypes: deb\nuris: http://deb.invalid/other\nsuites: ./\nTrusted: yes\n"
     assert (tmp_path / "sources.list").read_text() == LIST
 
 
-def test_the_last_entry_gone_leaves_an_empty_file(sources, tmp_path):
-    found = sources()
-    found.entries = [entry for entry in found.entries if entry.path.endswith(".sources")]
-    found.save()
+def test_a_file_without_entries_is_empty(sources, tmp_path):
+    apt_sources = sources()
+    apt_sources.entries = [entry for entry in apt_sources.entries if entry.path.endswith(".sources")]
+    apt_sources.save()
     assert (tmp_path / "sources.list").read_text() == ""
 
 
 @pytest.mark.parametrize(
     "text", ["", "# words of a comment", "deb http://x", "deb [arch=amd64 http://x stable main", "rpmx http://x y z"]
 )
-def test_no_entries(text):
+def test_other_lines_are_no_entries(text):
     line = aptsources.Line(text)
     assert not line.valid
     assert line.shown() == text
 
 
-def test_an_entry_of_options_only():
+def test_an_entry_without_distribution_is_an_error():
     with pytest.raises(SaltInvocationError, match="Invalid repository definition: deb http://x"):
         aptsources.Line("deb [arch=amd64 lang=en] http://x")
 
 
-def test_slashes_and_comments():
+def test_slashes_are_removed_and_comments_joined():
     assert aptsources.without_slash("deb  http://x/y/ stable/ main") == "deb http://x/y stable/ main"
     assert aptsources.comments(["a", 1]) == "a 1"
 
 
-def test_keys_listed_by_gpg():
+def test_keys_listed_by_gpg_are_parsed():
     listing = (
         "tru:o:1:1795275711:1:3:1:5\n"
         "pub:u:255:22:C507FBC2092E0941:1795275711:::u:::scSC:::::ed25519:::0:\n"

@@ -28,7 +28,7 @@ def path(tmp_path):
     return tmp_path / "f.ini"
 
 
-def test_values(path):
+def test_values_are_parsed(path):
     assert inifile.File(str(path)).plain() == {
         "top": "1",
         "a": {"x": "1", "long": "one\n    two"},
@@ -36,7 +36,7 @@ def test_values(path):
     }
 
 
-def test_a_commented_option_is_taken_up_where_it_stands(path):
+def test_a_commented_option_is_set_in_its_place(path):
     file = inifile.File(str(path))
     assert file.change({"a": {"y": 3, "z": 4}, "new": {}}) == {
         "a": {"y": {"before": None, "after": "3"}, "z": {"before": None, "after": "4"}},
@@ -53,7 +53,7 @@ def test_a_commented_option_is_taken_up_where_it_stands(path):
 @pytest.mark.parametrize(
     "separator, no_spaces, line", [("=", True, "a=1"), (":", False, "a : 1"), (" ", False, "a 1"), ("  ", True, "a 1")]
 )
-def test_separators(separator, no_spaces, line, tmp_path):
+def test_separators_are_written_and_read(separator, no_spaces, line, tmp_path):
     file = inifile.File(str(tmp_path / "f"), separator, no_spaces=no_spaces)
     file.change({"s": {"a": 1}})
     file.write()
@@ -61,7 +61,7 @@ def test_separators(separator, no_spaces, line, tmp_path):
     assert inifile.File(str(tmp_path / "f"), separator[:1]).change({"s": {"a": 1}}) == {}
 
 
-def test_encoding(tmp_path):
+def test_a_file_has_its_encoding(tmp_path):
     (tmp_path / "f").write_bytes("[s]\na = é\n".encode("utf-16"))
     file = inifile.File(str(tmp_path / "f"), encoding="utf-16")
     assert file.plain() == {"s": {"a": "é"}}

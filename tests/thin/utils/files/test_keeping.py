@@ -30,13 +30,14 @@ def keeper(cache: str) -> keeping.Keeper:
     return keeping.Keeper(cache, JID, always=True)
 
 
-def done(cache: str) -> dict[str, tuple[str, object]]:
-    found = undo.run(cache, JID)
-    assert found is not None
-    return {os.path.basename(each["path"]): (each["action"], each["result"]) for each in found["files"]}
+def restored(cache: str) -> dict[str, tuple[str, object]]:
+    """Undo the job: {name of a file: (action, result)}."""
+    report = undo.run(cache, JID)
+    assert report is not None
+    return {os.path.basename(entry["path"]): (entry["action"], entry["result"]) for entry in report["files"]}
 
 
-def test_nothing_is_watched_outside(cache: str, top: Path) -> None:
+def test_only_changes_of_states_are_recorded(cache: str, top: Path) -> None:
     with keeper(cache).of("s"):
         assert places.watch is not None and backup.keeper is not None
     assert places.watch is None and backup.keeper is None
@@ -44,11 +45,11 @@ def test_nothing_is_watched_outside(cache: str, top: Path) -> None:
     assert undo.plan(cache, JID) is None
 
 
-def test_a_state_says_backup_or_the_run_does(cache: str) -> None:
-    some = keeping.Keeper(cache, JID)
-    assert isinstance(some.of_state({}, "t"), keeping.NoKeeper)
-    assert isinstance(some.of_state({"backup": ".bak"}, "t"), keeping.NoKeeper)
-    assert some.of_state({"backup": "minion"}, "t") is some
+def test_a_state_or_the_run_requests_a_backup(cache: str) -> None:
+    optional = keeping.Keeper(cache, JID)
+    assert isinstance(optional.of_state({}, "t"), keeping.NoKeeper)
+    assert isinstance(optional.of_state({"backup": ".bak"}, "t"), keeping.NoKeeper)
+    assert optional.of_state({"backup": "minion"}, "t") is optional
     usual = keeping.Keeper(cache, JID, usual="minion")
     assert usual.of_state({}, "t") is usual
     assert isinstance(usual.of_state({"backup": ""}, "t"), keeping.NoKeeper)
@@ -60,28 +61,28 @@ def test_a_file_that_is_created_and_removed_leaves_no_backup(cache: str, top: Pa
         safepath.unlink(str(top / "file"))
         safepath.mkdir(str(top / "folder"))
         safepath.rmdir(str(top / "folder"))
-    found = undo.plan(cache, JID)
-    assert found is not None and found["files"] == []
+    report = undo.plan(cache, JID)
+    assert report is not None and report["files"] == []
 
 
-def test_a_file_that_keeps_its_inode(cache: str, top: Path) -> None:
+def test_a_file_that_keeps_its_inode_is_restored(cache: str, top: Path) -> None:
     (top / "file").write_bytes(b"old\n")
     with keeper(cache).of("s"):
         atomic.append(str(top / "file"), b"more\n")
         atomic.write(str(top / "file"), b"new\n", keep_inode=True)
-    assert done(cache) == {"file": ("write", True)}
+    assert restored(cache) == {"file": ("write", True)}
     assert (top / "file").read_bytes() == b"old\n"
 
 
-def test_two_states_and_the_first_before(cache: str, top: Path) -> None:
+def test_the_content_before_the_first_of_two_states_is_restored(cache: str, top: Path) -> None:
     (top / "file").write_bytes(b"old\n")
     (top / "file").chmod(0o640)
-    kept = keeper(cache)
-    with kept.of("first"):
+    job_keeper = keeper(cache)
+    with job_keeper.of("first"):
         safepath.chmod(str(top / "file"), 0o600)
-    with kept.of("second"):
+    with job_keeper.of("second"):
         atomic.write(str(top / "file"), b"new\n", mode=0o644)
-    assert done(cache) == {"file": ("write", True)}
+    assert restored(cache) == {"file": ("write", True)}
     assert ((top / "file").read_bytes(), oct((top / "file").stat().st_mode)) == (b"old\n", "0o100640")
 
 
@@ -90,9 +91,9 @@ def test_a_folder_is_removed_only_when_it_is_empty(cache: str, top: Path) -> Non
         atomic.write(str(top / "file"), b"")
         safepath.makedirs(str(top / "a" / "b"))
     (top / "a" / "b" / "by-hand").write_text("")
-    found = undo.run(cache, JID)
-    assert found is not None
-    results = {os.path.basename(each["path"]): (each["result"], each.get("why")) for each in found["files"]}
+    report = undo.run(cache, JID)
+    assert report is not None
+    results = {os.path.basename(entry["path"]): (entry["result"], entry.get("why")) for entry in report["files"]}
     assert results == {
         "file": (True, None),
         "b": (False, "the folder is not empty"),
@@ -100,7 +101,7 @@ def test_a_folder_is_removed_only_when_it_is_empty(cache: str, top: Path) -> Non
     }
 
 
-def test_a_large_folder_is_said_to_be_lost(cache: str, top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_folder_is_reported_as_lost(cache: str, top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeping, "MOST_ENTRIES", 3)
     (top / "tree").mkdir()
     for number in range(5):
@@ -112,14 +113,14 @@ def test_a_large_folder_is_said_to_be_lost(cache: str, top: Path, monkeypatch: p
     assert "more than 3 entries" in entry["why"]
 
 
-def test_a_pipe_cannot_be_put_back(cache: str, top: Path) -> None:
+def test_a_removed_pipe_is_reported_as_lost(cache: str, top: Path) -> None:
     os.mkfifo(top / "pipe")
     with keeper(cache).of("s"):
         safepath.remove(str(top / "pipe"))
-    assert done(cache) == {"pipe": ("lost", False)}
+    assert restored(cache) == {"pipe": ("lost", False)}
 
 
-def test_a_copy_that_is_gone(cache: str, top: Path) -> None:
+def test_a_missing_copy_is_reported_as_lost(cache: str, top: Path) -> None:
     (top / "file").write_bytes(b"old\n")
     with keeper(cache).of("s"):
         atomic.write(str(top / "file"), b"new\n")
@@ -130,7 +131,7 @@ def test_a_copy_that_is_gone(cache: str, top: Path) -> None:
     assert (top / "file").read_bytes() == b"new\n"
 
 
-def test_what_cannot_be_kept_is_not_changed(cache: str, top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_copied_is_not_changed(cache: str, top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (top / "file").write_bytes(b"old\n")
 
     def full(*args: object) -> None:
@@ -144,17 +145,17 @@ def test_what_cannot_be_kept_is_not_changed(cache: str, top: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("cut", range(1, 400, 23))
-def test_notes_that_were_cut_off(cache: str, top: Path, cut: int) -> None:
+def test_truncated_notes_restore_only_former_content(cache: str, top: Path, cut: int) -> None:
     """With any part of the notes: no error, and restored files have their former content."""
     (top / "file").write_bytes(b"old\n")
     with keeper(cache).of("s"):
         atomic.write(str(top / "file"), b"new\n")
     path = Path(keeping.notes_path(cache, JID))
     path.write_bytes(path.read_bytes()[:-cut])
-    found = undo.run(cache, JID)
-    if found and found["files"]:
-        # the state after the job is not recorded, so the file may belong to somebody else
-        assert [(each["action"], each["result"]) for each in found["files"]] == [("write", False)]
+    report = undo.run(cache, JID)
+    if report and report["files"]:
+        # the state after the job is not recorded, so a later change of the file cannot be excluded
+        assert [(entry["action"], entry["result"]) for entry in report["files"]] == [("write", False)]
         assert undo.run(cache, JID, accept_drift=True) is not None
         assert (top / "file").read_bytes() == b"old\n"
     else:
@@ -165,7 +166,7 @@ SHAPES = [{}, [], None, 5, {"path": 1}, {"path": "/a", "before": {}}]
 
 
 @pytest.mark.parametrize("line", [*(b2a_base64(packing.packed(value)) for value in SHAPES), b"{\n", b"\n"])
-def test_notes_of_another_shape(cache: str, top: Path, line: bytes) -> None:
+def test_invalid_notes_give_no_plan(cache: str, top: Path, line: bytes) -> None:
     (top / "file").write_bytes(b"old\n")
     with keeper(cache).of("s"):
         atomic.write(str(top / "file"), b"new\n")
@@ -174,13 +175,13 @@ def test_notes_of_another_shape(cache: str, top: Path, line: bytes) -> None:
     assert undo.plan(cache, JID) is None
 
 
-def test_the_plan_that_was_shown(cache: str, top: Path) -> None:
+def test_a_plan_that_is_out_of_date_is_refused(cache: str, top: Path) -> None:
     (top / "file").write_bytes(b"old\n")
     with keeper(cache).of("s"):
         atomic.write(str(top / "file"), b"new\n")
-    shown = undo.plan(cache, JID)
-    assert shown is not None and json.dumps(shown)
+    plan = undo.plan(cache, JID)
+    assert plan is not None and json.dumps(plan)
     (top / "file").write_bytes(b"by hand\n")
-    refused = undo.run(cache, JID, accept_drift=True, keys=[shown["key"]])
+    refused = undo.run(cache, JID, accept_drift=True, keys=[plan["key"]])
     assert refused is not None and refused["stale"] is True
     assert (top / "file").read_bytes() == b"by hand\n"

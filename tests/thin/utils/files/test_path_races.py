@@ -1,4 +1,4 @@
-"""Root works in a folder of another user, who swaps files, folders and links meanwhile: no other file is affected.
+"""Root works in a folder of another user, who swaps files, folders and links: no other file is affected.
 
 Each state runs with a swap before each of its system calls, and against a process that swaps all the time.
 ``PUSHSALT_RACE_ROUNDS`` is the number of rounds of the latter (use 1000 by hand; a round is one run of the state), and
@@ -25,7 +25,7 @@ from thin.utils.files import safepath, transfer
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(os.geteuid() != 0, reason="only root has something to lose in a folder of others"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can work in folders of other users"),
 ]
 
 ROUNDS = int(os.environ.get("PUSHSALT_RACE_ROUNDS", "0"))
@@ -93,8 +93,8 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         "tree tree/sub d",
         {"name": "@d/copy", "source": "!tree", "force": True, "user": "nobody", "mode": "0777"},
     ),
-    "copy from there": ("tree tree/sub tree/a tree/sub/b", {"name": "%tree", "source": "@tree", "force": True}),
-    "copy a file from there": ("f d d/f", {"name": "%f", "source": "@d/f", "force": True, "preserve": True}),
+    "copy from the folder": ("tree tree/sub tree/a tree/sub/b", {"name": "%tree", "source": "@tree", "force": True}),
+    "copy a file from the folder": ("f d d/f", {"name": "%f", "source": "@d/f", "force": True, "preserve": True}),
     "rename": ("d f tree", {"name": "@d/x", "source": "@tree/a", "force": True}),
     "tidied": ("tree tree/sub", {"name": "@tree", "rmdirs": True, "age": 0}),
     "pruned": ("tree tree/sub", {"name": "@tree", "recurse": True, "ignore_errors": True}),
@@ -133,11 +133,11 @@ ALL.update((name, case[0]) for name, case in FUNCTIONS.items())
 
 @pytest.fixture
 def arena(tmp_path: Path) -> Iterator[Arena]:
-    with racebed.folder(tmp_path) as base, racebed.arena(base) as made:
-        made.bed.source("p.diff", "--- f\n+++ f\n@@ -1 +1 @@\n-theirs\n+patched\n")
-        account = {"home": str(made.top), "uid": racebed.NOBODY, "gid": racebed.NOBODY, "name": "nobody"}
-        made.bed.loaders.modules._functions["user.info"] = lambda name: account
-        yield made
+    with racebed.folder(tmp_path) as base, racebed.arena(base) as arena:
+        arena.bed.source("p.diff", "--- f\n+++ f\n@@ -1 +1 @@\n-theirs\n+patched\n")
+        account = {"home": str(arena.top), "uid": racebed.NOBODY, "gid": racebed.NOBODY, "name": "nobody"}
+        arena.bed.loaders.modules._functions["user.info"] = lambda name: account
+        yield arena
 
 
 class Runner:
@@ -147,9 +147,9 @@ class Runner:
         self.arena, self.case = arena, case
         self.runs = self.refused = self.changed = 0
 
-    def _put(self, value: Any) -> Any:
+    def _with_folder(self, value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: self._put(item) for key, item in value.items()}
+            return {key: self._with_folder(item) for key, item in value.items()}
         if not isinstance(value, str) or value[:1] not in "@!%#":
             return value
         top = {"@": self.arena.top, "!": self.arena.mine, "%": self.arena.out, "#": f"text {self.runs}"}[value[0]]
@@ -170,18 +170,18 @@ class Runner:
             bed.loaders.states["user.present"].__globals__["_change_home"](
                 "nobody",
                 {"uid": racebed.NOBODY, "gid": racebed.NOBODY},
-                {"homeDoesNotExist": self._put(FUNCTIONS[self.case][1][0])},
+                {"homeDoesNotExist": self._with_folder(FUNCTIONS[self.case][1][0])},
                 False,
             )
         elif self.case in FUNCTIONS:
             _, args, kwargs = FUNCTIONS[self.case]
             if self.case == "file.restore_backup":
                 bed.state("managed", name=str(self.arena.top / "f"), contents=f"{self.runs}", backup="minion")
-            ret = bed.call(self.case, *map(self._put, args), **self._put(kwargs))
+            ret = bed.call(self.case, *map(self._with_folder, args), **self._with_folder(kwargs))
             self.changed += bool(ret)
         else:
             name = self.case.partition(".")[2]
-            ret = bed.state(name.partition(" ")[0], **self._put(CASES[name][1]))
+            ret = bed.state(name.partition(" ")[0], **self._with_folder(CASES[name][1]))
             assert set(ret) >= {"name", "changes", "result", "comment"}
             self.changed += bool(ret["result"] and ret["changes"])
             self.refused += ret["result"] is False
@@ -276,7 +276,7 @@ def test_control_a_swap_before_a_step_misleads_code_that_uses_paths(
                 pass
         if arena.harm():
             return
-    pytest.fail("nothing was led astray")
+    pytest.fail("no other file was changed")
 
 
 @pytest.mark.parametrize("naive", NAIVE)
@@ -292,25 +292,25 @@ def test_control_a_racing_user_misleads_code_that_uses_paths(arena: Arena, naive
                     pass
             if racer.harm():
                 return
-    pytest.fail("nothing was led astray")
+    pytest.fail("no other file was changed")
 
 
 # -- a user's file in place of another does not get its rights
 
 
-@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("exists", [False, True])
 @pytest.mark.parametrize("fun", ["managed", "copy"])
-def test_no_file_of_the_user_ever_runs_as_root(arena: Arena, fun: str, there: bool) -> None:
-    wanted, program = "#!/bin/true\n", arena.top.parent / "program"
-    program.write_text(wanted)
+def test_no_file_of_the_user_ever_runs_as_root(arena: Arena, fun: str, exists: bool) -> None:
+    content, program = "#!/bin/true\n", arena.top.parent / "program"
+    program.write_text(content)
     os.chmod(program, 0o4755)
     name = arena.top / "d/program"
-    given = {
-        "managed": {"contents": wanted, "user": "root", "mode": "4755"},
+    arguments = {
+        "managed": {"contents": content, "user": "root", "mode": "4755"},
         "copy": {"source": str(program), "preserve": True, "force": True},
     }[fun]
 
-    def exchange(now: int) -> None:
+    def replace_file(now: int) -> None:
         if now == number:
             evil = arena.top / "d/evil"
             evil.write_text("#!/bin/sh\n")
@@ -320,64 +320,64 @@ def test_no_file_of_the_user_ever_runs_as_root(arena: Arena, fun: str, there: bo
     number, steps = 0, 1
     while number <= steps:
         arena.reset()
-        if there:
-            name.write_text(wanted)
+        if exists:
+            name.write_text(content)
             os.chown(name, racebed.NOBODY, racebed.NOBODY)
-        with Steps.watched(arena.top, exchange):
+        with Steps.watched(arena.top, replace_file):
             try:
-                ret = arena.bed.state(fun, name=str(name), **given)
+                ret = arena.bed.state(fun, name=str(name), **arguments)
             except OSError:
                 ret = None
         steps = max(steps, Steps.count)
-        found = os.lstat(name)
-        assert not (found.st_mode & 0o4000 and name.read_text() != wanted), f"exchanged before step {number}: {ret}"
+        status = os.lstat(name)
+        assert not (status.st_mode & 0o4000 and name.read_text() != content), f"replaced before step {number}: {ret}"
         if not number:
-            assert ret and ret["result"] is True and found.st_mode & 0o7777 == 0o4755, ret
+            assert ret and ret["result"] is True and status.st_mode & 0o7777 == 0o4755, ret
         number += 1
 
 
-@pytest.mark.parametrize("there", ["", "other", "same"])
+@pytest.mark.parametrize("existing", ["", "other", "same"])
 @pytest.mark.parametrize("part", [False, True])
-def test_no_file_of_the_user_that_is_copied_runs_as_root(arena: Arena, there: str, part: bool) -> None:
+def test_no_file_of_the_user_runs_as_root_after_a_copy(arena: Arena, existing: str, part: bool) -> None:
     """``pushsalt cp --owner root --mode 4755`` into a folder of the user; ``part``: transferred in pieces."""
-    wanted, name = b"#!/bin/true\n", arena.top / "d/program"
+    content, name = b"#!/bin/true\n", arena.top / "d/program"
 
-    def copied() -> str:
+    def copy() -> str:
         tree = transfer.Tree(str(arena.top), user="root", mode="4755")
-        if there == "same" and tree.has("d/program", sha256(wanted).hexdigest(), len(wanted)):
+        if existing == "same" and tree.has("d/program", sha256(content).hexdigest(), len(content)):
             return str(tree.same("d/program"))
         if not part:
-            return str(tree.file("d/program", 0o755, lambda: wanted))
+            return str(tree.file("d/program", 0o755, lambda: content))
         with tree.at("d/program") as place, place.sibling("part") as part_file:
             descriptor = part_file.open(os.O_RDWR | os.O_CREAT, 0o600)
             with os.fdopen(descriptor, "wb") as file:
-                file.write(wanted)
+                file.write(content)
                 written = os.fstat(descriptor)
             return str(tree.take("d/program", "part", 0o755, written))
 
-    def exchange(now: int) -> None:
+    def replace_file(now: int) -> None:
         if now == number:
-            for each in (name, name.parent / "part"):
+            for path in (name, name.parent / "part"):
                 evil = arena.top / "d/evil"
                 evil.write_text("#!/bin/sh\n")
                 os.chown(evil, racebed.NOBODY, racebed.NOBODY)
-                os.rename(evil, each)
+                os.rename(evil, path)
 
     number, steps = 0, 1
     while number <= steps:
         arena.reset()
-        if there:
-            name.write_bytes(wanted if there == "same" else b"old")
+        if existing:
+            name.write_bytes(content if existing == "same" else b"old")
             os.chown(name, racebed.NOBODY, racebed.NOBODY)
-        with Steps.watched(arena.top, exchange):
+        with Steps.watched(arena.top, replace_file):
             try:
-                words = copied()
+                outcome = copy()
             except (OSError, CommandExecutionError) as exc:
-                words = str(exc)
+                outcome = str(exc)
         steps = max(steps, Steps.count)
-        found = os.lstat(name)
-        is_theirs = name.read_bytes() != wanted
-        assert not (is_theirs and (found.st_mode & 0o4000 or found.st_uid == 0)), f"before step {number}: {words}"
+        status = os.lstat(name)
+        is_theirs = name.read_bytes() != content
+        assert not (is_theirs and (status.st_mode & 0o4000 or status.st_uid == 0)), f"before step {number}: {outcome}"
         if not number:
-            assert (found.st_mode & 0o7777, found.st_uid, is_theirs) == (0o4755, 0, False), words
+            assert (status.st_mode & 0o7777, status.st_uid, is_theirs) == (0o4755, 0, False), outcome
         number += 1

@@ -21,7 +21,7 @@ from thin.utils.programs import gitrun
 
 pytestmark = pytest.mark.slow
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="other users' folders are root's to make")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can create folders of other users")
 ROOT = Path(__file__).parents[4]
 
 
@@ -45,32 +45,34 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_no_module_has_a_foreseeable_name_in_a_shared_folder() -> None:
-    """Other users can predict a process id, or a fixed name."""
-    wrong = re.compile(r"""["'](/var)?/tmp/|gettempdir|tempfile\.mktemp|["']/dev/shm/""")
-    shown = re.compile(r"^\s+pushsalt run|^\s+/tmp/.*:$|get\('path', '/tmp/hello")
-    found = []
+def test_no_module_uses_a_predictable_name_in_a_shared_folder() -> None:
+    """Other users can predict a process id or a fixed name."""
+    shared = re.compile(r"""["'](/var)?/tmp/|gettempdir|tempfile\.mktemp|["']/dev/shm/""")
+    allowed = re.compile(r"^\s+pushsalt run|^\s+/tmp/.*:$|get\('path', '/tmp/hello")
+    matches = []
     for path in [*(ROOT / "thin").rglob("*.py"), *(ROOT / "pushsalt").rglob("*.py")]:
         for number, line in enumerate(path.read_text().splitlines(), 1):
-            if wrong.search(line) and not shown.search(line):
-                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
-    assert not found, "\n".join(found)
+            if shared.search(line) and not allowed.search(line):
+                matches.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
+    assert not matches, "\n".join(matches)
 
 
-def test_programs_go_where_programs_may_run(mount: Path, monkeypatch: pytest.MonkeyPatch, make_loaders: Any) -> None:
+def test_scripts_are_stored_in_a_folder_without_noexec(
+    mount: Path, monkeypatch: pytest.MonkeyPatch, make_loaders: Any
+) -> None:
     monkeypatch.setenv("TMPDIR", str(mount))
     script = mount / "script.sh"
     script.write_text("#!/bin/sh\necho it runs from $0\n")
-    done = make_loaders(extra={"__env__": "base"}).modules["cmd.script"](str(script))
-    assert done["retcode"] == 0 and "it runs from" in done["stdout"] and str(mount) not in done["stdout"], done
+    ret = make_loaders(extra={"__env__": "base"}).modules["cmd.script"](str(script))
+    assert ret["retcode"] == 0 and "it runs from" in ret["stdout"] and str(mount) not in ret["stdout"], ret
     with gitrun.Keys(None, "user", "se cret", None, None) as env:
-        said = subprocess.run([env["GIT_ASKPASS"], "Password:"], env={**os.environ, **env}, stdout=subprocess.PIPE)
-        assert said.stdout == b"se cret\n"
+        process = subprocess.run([env["GIT_ASKPASS"], "Password:"], env={**os.environ, **env}, stdout=subprocess.PIPE)
+        assert process.stdout == b"se cret\n"
     assert not os.path.exists(env["GIT_ASKPASS"]) and [path.name for path in mount.iterdir()] == ["script.sh"]
 
 
-def test_no_folder_for_programs_is_an_error_that_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "statvfs", lambda path: type("Found", (), {"f_flag": getattr(os, "ST_NOEXEC", 8)}))
+def test_the_error_without_a_folder_for_programs_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "statvfs", lambda path: type("Status", (), {"f_flag": getattr(os, "ST_NOEXEC", 8)}))
     monkeypatch.setattr(os, "ST_NOEXEC", 8, raising=False)
     with pytest.raises(PermissionError, match="Set TMPDIR to one where programs may run"):
         osutil.tempdir(programs=True)
@@ -78,7 +80,7 @@ def test_no_folder_for_programs_is_an_error_that_says_what_to_do(monkeypatch: py
 
 
 @needs_root
-def test_a_temporary_folder_where_others_could_exchange_files_is_the_last_choice(
+def test_a_temporary_folder_that_others_can_change_is_not_preferred(
     temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert osutil.tempdir() == str(temporary)
@@ -91,7 +93,7 @@ def test_a_temporary_folder_where_others_could_exchange_files_is_the_last_choice
 
 
 @needs_root
-def test_a_script_is_not_put_where_others_could_exchange_it(tmp_path: Path, make_loaders: Any) -> None:
+def test_a_script_is_not_stored_where_others_can_replace_it(tmp_path: Path, make_loaders: Any) -> None:
     """``cwd`` is the working directory; the script is put there only if no other user can rename it before it is
     executed.
     """
@@ -103,13 +105,13 @@ def test_a_script_is_not_put_where_others_could_exchange_it(tmp_path: Path, make
         folder.mkdir()
         folder.chmod(mode)
         os.chown(folder, owner, owner)
-        said, where = run(str(script), cwd=str(folder))["stdout"].split()
-        assert (where, os.path.dirname(said) == str(folder)) == (str(folder), inside)
+        path, working_directory = run(str(script), cwd=str(folder))["stdout"].split()
+        assert (working_directory, os.path.dirname(path) == str(folder)) == (str(folder), inside)
         assert list(folder.iterdir()) == []
 
 
-def test_what_a_killed_worker_leaves_is_taken_away(temporary: Path) -> None:
-    """Files of its session; those of others, and those that a background script needs, remain."""
+def test_temporary_files_of_a_killed_worker_are_removed(temporary: Path) -> None:
+    """Files of its session are removed; those of other sessions and of background scripts remain."""
     program = f"""
 import os, sys, time
 sys.path.insert(0, {str(ROOT)!r})
@@ -128,29 +130,29 @@ print(flush=True); time.sleep(60)
     worker.wait()
     worker.stdout.close()
     osutil.sweep(worker.pid)
-    left = sorted(path.name.split("-")[0] for path in temporary.iterdir())
-    assert left == [".pushsalt", ".pushsalt", "__pushsalt_bg_" + str(worker.pid)] and os.path.exists(other)
+    remaining = sorted(path.name.split("-")[0] for path in temporary.iterdir())
+    assert remaining == [".pushsalt", ".pushsalt", "__pushsalt_bg_" + str(worker.pid)] and os.path.exists(other)
 
 
-def test_a_run_that_is_killed_leaves_nothing_in_the_temporary_folder(tmp_path: Path, temporary: Path) -> None:
+def test_a_terminated_run_leaves_no_temporary_files(tmp_path: Path, temporary: Path) -> None:
     from tests.beds.project import Project
 
     project = Project(tmp_path, {"it": {"transport": "local", "thin_dir": str(tmp_path / "thin")}})
-    there = tmp_path / "there"
-    command = project.argv("run", "it", "cmd.exec_code", "sh", f'ls -A "$TMPDIR" > {there}; sleep 100')
+    listing = tmp_path / "there"
+    command = project.argv("run", "it", "cmd.exec_code", "sh", f'ls -A "$TMPDIR" > {listing}; sleep 100')
     environment = {**project.environment, "TMPDIR": str(temporary)}
     running = subprocess.Popen(
         command, cwd=project.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
-    until(lambda: there.exists() and there.read_text().startswith("__pushsalt_"))
+    until(lambda: listing.exists() and listing.read_text().startswith("__pushsalt_"))
     running.terminate()
     running.communicate(timeout=60)
     until(lambda: list(temporary.iterdir()) == [])
 
 
-def until(true: Callable[[], bool]) -> None:
+def until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 60
-    while not true():
+    while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
@@ -158,7 +160,7 @@ def until(true: Callable[[], bool]) -> None:
 # -- docker ------------------------------------------------------------------------------------------------------------
 
 DOCKER = """#!/bin/sh
-# docker, as far as these functions ask it: the container is this machine.
+# the parts of docker that these functions use; the container is this machine
 case $1 in
 exec) shift; [ "$1" = --interactive ] && shift; shift; exec "$@" ;;
 cp) cp -a "${2#*:}" "$3" ;;
@@ -183,24 +185,24 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_loaders: Any) -
 def test_a_script_in_a_container_has_a_folder_of_its_own(docker: Any, temporary: Path, tmp_path: Path) -> None:
     script = tmp_path / "tool.sh"
     script.write_text('#!/bin/sh\necho "$1"; echo "$0"; stat -c %a "$(dirname "$0")"; printf "a\\n"; exit 3\n')
-    done = docker("script", "web", str(script), args="'one two'", stdin="in", ignore_retcode=True)
-    first, place, mode, *rest = done["stdout"].splitlines()
-    assert (first, mode, done["retcode"]) == ("one two", "700", 3)
-    assert re.fullmatch(rf"{temporary}/\.pushsalt-[0-9a-f]{{24}}/tool\.sh", place)
+    ret = docker("script", "web", str(script), args="'one two'", stdin="in", ignore_retcode=True)
+    first, path, mode, *rest = ret["stdout"].splitlines()
+    assert (first, mode, ret["retcode"]) == ("one two", "700", 3)
+    assert re.fullmatch(rf"{temporary}/\.pushsalt-[0-9a-f]{{24}}/tool\.sh", path)
     assert list(temporary.iterdir()) == [] and rest[0] == "a"
 
 
-def test_a_script_in_a_container_goes_where_programs_may_run(
+def test_a_script_in_a_container_is_stored_in_a_folder_without_noexec(
     docker: Any, mount: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(mount))
     (tmp_path / "tool").write_text("#!/bin/sh\necho $0\n")
-    said = docker("script", "web", str(tmp_path / "tool"))["stdout"]
-    assert said.startswith("/tmp/.pushsalt-") and not os.path.exists(said) and list(mount.iterdir()) == []
+    path = docker("script", "web", str(tmp_path / "tool"))["stdout"]
+    assert path.startswith("/tmp/.pushsalt-") and not os.path.exists(path) and list(mount.iterdir()) == []
 
 
-def test_an_image_is_saved_in_no_foreseeable_file(docker: Any, tmp_path: Path) -> None:
-    """The program's first file name was predictable: a user has a link there."""
+def test_an_image_is_saved_without_a_predictable_name(docker: Any, tmp_path: Path) -> None:
+    """A user has a link at a predictable name."""
     out, canary = tmp_path / "out", tmp_path / "canary"
     out.mkdir()
     canary.write_text("safe")
@@ -247,7 +249,7 @@ def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_loaders: Any) -> C
 
 
 @needs_root
-def test_root_clones_into_a_folder_of_another_user_by_open_folders(git: Any, tmp_path: Path) -> None:
+def test_root_clones_into_a_folder_of_another_user(git: Any, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     os.chown(home, 1, 1)
@@ -257,11 +259,11 @@ def test_root_clones_into_a_folder_of_another_user_by_open_folders(git: Any, tmp
     assert git("pull", str(home / "app"))
     (home / "link").symlink_to(tmp_path / "canary")
     os.lchown(home / "link", 1, 1)
-    for wanted in ("link", "link/below"):
+    for name in ("link", "link/below"):
         with pytest.raises(CommandExecutionError, match="link"):
-            git("clone", str(home / wanted), str(tmp_path / "origin"))
+            git("clone", str(home / name), str(tmp_path / "origin"))
         with pytest.raises(CommandExecutionError, match="link"):
-            git("init", str(home / wanted))
+            git("init", str(home / name))
     assert not (tmp_path / "canary").exists()
     assert "Initialized" in git("init", str(home / "fresh")) and (home / "fresh/.git/HEAD").exists()
 
@@ -282,7 +284,7 @@ def test_root_follows_no_link_of_another_user_to_a_repository(git: Any, tmp_path
 
 
 @needs_root
-def test_whose_folders_they_are(tmp_path: Path) -> None:
+def test_folders_that_other_users_can_change_are_recognized(tmp_path: Path) -> None:
     folder = tmp_path / "a/b"
     folder.mkdir(parents=True)
     (folder / "f").touch()

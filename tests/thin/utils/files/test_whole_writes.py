@@ -23,15 +23,15 @@ def acl(*entries):
 
 
 #: user::rw-, user:7:rw-, group::r--, mask::rw-, other::---: the mode is 0660, although the group may only read
-GUARDED = acl((OWNER, 6, 2**32 - 1), (USER, 6, 7), (GROUP, 4, 2**32 - 1), (MASK, 6, 2**32 - 1), (OTHER, 0, 2**32 - 1))
+EXTENDED = acl((OWNER, 6, 2**32 - 1), (USER, 6, 7), (GROUP, 4, 2**32 - 1), (MASK, 6, 2**32 - 1), (OTHER, 0, 2**32 - 1))
 PLAIN = acl((OWNER, 6, 2**32 - 1), (GROUP, 4, 2**32 - 1), (OTHER, 4, 2**32 - 1))
 
 
 @pytest.fixture
 def bed(tmp_path):
-    made = Bed(tmp_path / "bed")
-    before = link.connect(made.link)
-    yield made
+    bed = Bed(tmp_path / "bed")
+    before = link.connect(bed.link)
+    yield bed
     link.connect(before)
 
 
@@ -39,10 +39,10 @@ def bed(tmp_path):
 def guarded(bed):
     path = bed.file("guarded", "old\n")
     try:
-        os.setxattr(path, atomic.ACL, GUARDED)
+        os.setxattr(path, atomic.ACL, EXTENDED)
         os.setxattr(path, "user.note", b"kept")
     except OSError as exc:
-        pytest.skip(f"no ACLs here: {exc}")
+        pytest.skip(f"this file system has no ACLs: {exc}")
     return path
 
 
@@ -66,7 +66,7 @@ def as_nobody(function):
 
 
 @pytest.mark.parametrize(
-    "fun, words",
+    "fun, arguments",
     [
         ("managed", {"contents": "new"}),
         ("managed", {"contents": "new", "mode": "0660"}),
@@ -75,9 +75,9 @@ def as_nobody(function):
         ("append", {"text": "new"}),
     ],
 )
-def test_a_write_keeps_acl_and_attributes(bed, guarded, fun, words):
+def test_a_write_keeps_acl_and_attributes(bed, guarded, fun, arguments):
     before = attributes(guarded)
-    ret = bed.state(fun, name=guarded, **words)
+    ret = bed.state(fun, name=guarded, **arguments)
     assert ret["result"] is True and ret["changes"], ret
     with open(guarded, encoding="utf-8") as handle:
         assert "new" in handle.read()
@@ -86,7 +86,7 @@ def test_a_write_keeps_acl_and_attributes(bed, guarded, fun, words):
 
 
 COPIES = {
-    "beside it": lambda bed, path: edit.save(path, ".bak"),
+    "backup: extension": lambda bed, path: edit.save(path, ".bak"),
     "backup: minion": lambda bed, path: backup.keep(path, "minion", bed.target),
     "file.copy": lambda bed, path: bed.call("file.copy", path, bed.path("copy")),
 }
@@ -95,7 +95,7 @@ COPIES = {
 @pytest.mark.parametrize("kind", COPIES)
 @pytest.mark.parametrize("supported", [True, False])
 def test_a_copy_has_no_wider_permissions(bed, guarded, monkeypatch, kind, supported):
-    """It has the ACL, or not the rights that the mask of the ACL seems to give to the group."""
+    """It has the ACL; without ACLs its group gets the rights of the group's entry, not those of the mask."""
     if not supported:
         setxattr = os.setxattr
 
@@ -107,15 +107,15 @@ def test_a_copy_has_no_wider_permissions(bed, guarded, monkeypatch, kind, suppor
         monkeypatch.setattr(os, "setxattr", refusing)
     COPIES[kind](bed, guarded)
     [copy] = [os.path.join(top, name) for top, _, names in os.walk(bed.target) for name in names if name != "guarded"]
-    found = attributes(copy).get(atomic.ACL), stat.S_IMODE(os.stat(copy).st_mode)
-    assert found == ((GUARDED, 0o660) if supported else (None, 0o640))
+    permissions = attributes(copy).get(atomic.ACL), stat.S_IMODE(os.stat(copy).st_mode)
+    assert permissions == ((EXTENDED, 0o660) if supported else (None, 0o640))
 
 
 @pytest.mark.parametrize("kind", COPIES)
-def test_a_default_acl_gives_a_copy_nothing(bed, guarded, kind):
+def test_a_copy_gets_no_default_acl(bed, guarded, kind):
     path = bed.file("folder/plain", "old\n", 0o640)
     for folder in (os.path.dirname(path), bed.target):
-        os.setxattr(folder, "system.posix_acl_default", GUARDED)
+        os.setxattr(folder, "system.posix_acl_default", EXTENDED)
     os.unlink(guarded)
     COPIES[kind](bed, path)
     [copy] = [os.path.join(top, name) for top, _, names in os.walk(bed.target) for name in names if name != "plain"]
@@ -129,27 +129,27 @@ def test_a_mode_limits_the_acl(bed, guarded):
     assert (USER, 6, 7) in entries and [perm for tag, perm, _ in entries if tag == MASK] == [4]
 
 
-def test_a_default_acl_gives_an_old_file_nothing(bed, guarded):
+def test_a_rewritten_file_gets_no_default_acl(bed, guarded):
     path = bed.file("folder/plain", "old\n", 0o644)
-    os.setxattr(os.path.dirname(path), "system.posix_acl_default", GUARDED)
+    os.setxattr(os.path.dirname(path), "system.posix_acl_default", EXTENDED)
     bed.state("managed", name=path, contents="new")
     assert attributes(path) == {} and stat.S_IMODE(os.stat(path).st_mode) == 0o644
 
 
 @root_only
-def test_capabilities_do_not_pass_on_to_other_bytes(bed):
+def test_capabilities_are_removed_from_changed_content(bed):
     path = bed.file("ping", "old\n", 0o755)
     capability = struct.pack("<IIIII", 0x02000001, 1 << 13, 0, 0, 0)
     try:
         os.setxattr(path, "security.capability", capability)
     except OSError as exc:
-        pytest.skip(f"no capabilities here: {exc}")
+        pytest.skip(f"this file system has no capabilities: {exc}")
     bed.state("managed", name=path, contents="new")
     assert "security.capability" not in attributes(path)
 
 
 @pytest.mark.parametrize(
-    "fun, words",
+    "fun, arguments",
     [
         ("append", {"text": "new"}),
         ("prepend", {"text": "new"}),
@@ -157,10 +157,12 @@ def test_capabilities_do_not_pass_on_to_other_bytes(bed):
         ("keyvalue", {"key": "a", "value": "new"}),
     ],
 )
-def test_edits_keep_the_inode_as_salt(bed, fun, words):
+def test_edits_keep_the_inode_as_in_salt(bed, fun, arguments):
     path = bed.file("f", "a=1\n" * 3, 0o640)
     inode = os.stat(path).st_ino
-    ret = bed.state(fun, name=path, **dict(words, **({} if fun in ("append", "prepend") else {"show_changes": False})))
+    ret = bed.state(
+        fun, name=path, **dict(arguments, **({} if fun in ("append", "prepend") else {"show_changes": False}))
+    )
     assert ret["result"] is True, ret
     with open(path, encoding="utf-8") as handle:
         assert "new" in handle.read()
@@ -168,12 +170,12 @@ def test_edits_keep_the_inode_as_salt(bed, fun, words):
 
 
 @pytest.mark.parametrize(
-    "fun, words", [("managed", {"contents": "new"}), ("line", {"mode": "replace", "match": "a", "content": "new"})]
+    "fun, arguments", [("managed", {"contents": "new"}), ("line", {"mode": "replace", "match": "a", "content": "new"})]
 )
-def test_whole_files_are_new_ones_as_in_salt(bed, fun, words):
+def test_a_file_that_is_replaced_gets_a_new_inode_as_in_salt(bed, fun, arguments):
     path = bed.file("f", "a\n")
     os.link(path, bed.path("other"))
-    bed.state(fun, name=path, **words)
+    bed.state(fun, name=path, **arguments)
     assert bed.snapshot()["other"][3] == "a\n"
 
 
@@ -190,14 +192,14 @@ def test_module_functions_keep_the_inode(bed):
 
 @root_only
 @pytest.mark.parametrize(
-    "fun, words",
+    "fun, arguments",
     [
         ("append", {"text": "new"}),
         ("replace", {"pattern": "a", "repl": "new", "backup": False}),
         ("keyvalue", {"key": "a", "value": "new"}),
     ],
 )
-def test_a_file_of_ones_own_in_a_folder_that_is_not(bed, tmp_path, fun, words):
+def test_a_user_edits_an_own_file_in_a_folder_of_root(bed, tmp_path, fun, arguments):
     for folder in (tmp_path, *tmp_path.parents):
         if not os.stat(folder).st_mode & 1:
             os.chmod(folder, 0o711)
@@ -205,12 +207,12 @@ def test_a_file_of_ones_own_in_a_folder_that_is_not(bed, tmp_path, fun, words):
         os.chmod(folder, 0o755)
     path = bed.file("f", "a=1\n")
     os.chown(path, NOBODY, NOBODY)
-    assert as_nobody(lambda: 0 if bed.state(fun, name=path, **words)["result"] else 1) == 0
+    assert as_nobody(lambda: 0 if bed.state(fun, name=path, **arguments)["result"] else 1) == 0
     assert "new" in bed.snapshot()["f"][3]
     assert os.listdir(bed.target) == ["f"]
 
 
-def test_a_file_that_cannot_grow_stays_as_it_is(bed):
+def test_a_file_that_cannot_grow_is_unchanged(bed):
     path, limits = bed.file("f", "old\n"), resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (64, limits[1]))
     try:
@@ -223,7 +225,7 @@ def test_a_file_that_cannot_grow_stays_as_it_is(bed):
     assert (bed.snapshot()["f"][3], os.listdir(bed.target)) == ("old\n", ["f"])
 
 
-def test_where_the_whole_content_is_when_writing_broke_off(bed, monkeypatch):
+def test_the_error_of_an_interrupted_write_names_the_complete_copy(bed, monkeypatch):
     path, write = bed.file("f", "old " * 100), os.write
 
     def torn(descriptor, data):
@@ -240,8 +242,8 @@ def test_where_the_whole_content_is_when_writing_broke_off(bed, monkeypatch):
     assert bed.snapshot()[spare][3] == "new\n"
 
 
-def stopped_in(path, number, work):
-    """The exit status of a child that gets a signal after the first byte was written to ``path``, in ``work``."""
+def kill_in(path, number, work):
+    """The pid of a child that runs ``work`` and gets a signal when one byte of ``path`` is written; its last signal."""
     inode, write = os.stat(path).st_ino, os.write
 
     def slow(descriptor, data):
@@ -269,22 +271,22 @@ def stopped_in(path, number, work):
         (lambda path: atomic.append(path, b"new\n"), "old " * 9 + "new\n"),
     ],
 )
-def test_a_write_that_is_begun_is_done_before_the_worker_stops(bed, work, content):
+def test_a_started_write_is_completed_before_the_worker_stops(bed, work, content):
     path = bed.file("f", "old " * 9)
-    assert stopped_in(path, signal.SIGTERM, lambda: work(path))[1] == signal.SIGTERM
+    assert kill_in(path, signal.SIGTERM, lambda: work(path))[1] == signal.SIGTERM
     assert (bed.snapshot()["f"][3], os.listdir(bed.target)) == (content, ["f"])
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_file_that_was_made_longer_is_written_or_has_a_whole_copy(bed, number):
+def test_an_extended_file_is_written_or_has_a_complete_copy(bed, number):
     path = bed.file("f", "old")
 
     pid = os.fork()
     if pid == 0:
         try:
             os.setsid()
-            room = os.posix_fallocate
-            os.posix_fallocate = lambda *words: (room(*words), os.kill(os.getpid(), number))
+            allocate = os.posix_fallocate
+            os.posix_fallocate = lambda *args: (allocate(*args), os.kill(os.getpid(), number))
             edit.commit(path, b"new and longer\n", keep_inode=True)
         finally:
             os._exit(99)
@@ -297,7 +299,7 @@ def test_a_file_that_was_made_longer_is_written_or_has_a_whole_copy(bed, number)
 
 
 @root_only
-def test_the_whole_copy_outlives_a_killed_worker(bed, tmp_path, monkeypatch):
+def test_the_complete_copy_outlives_a_killed_worker(bed, tmp_path, monkeypatch):
     for folder in (tmp_path, *tmp_path.parents):
         if not os.stat(folder).st_mode & 1:
             os.chmod(folder, 0o711)
@@ -316,7 +318,7 @@ def test_the_whole_copy_outlives_a_killed_worker(bed, tmp_path, monkeypatch):
         osutil.mkstemp()
         atomic.write(path, b"new\n", keep_inode=True)
 
-    pid, cause = stopped_in(path, signal.SIGKILL, work)
+    pid, cause = kill_in(path, signal.SIGKILL, work)
     assert (cause, len(os.listdir(spools))) == (signal.SIGKILL, 2)
     osutil.sweep(pid)
     [spare] = spools.iterdir()
@@ -324,21 +326,21 @@ def test_the_whole_copy_outlives_a_killed_worker(bed, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("mapped", [True, False])
-def test_append_does_not_read_a_large_file_whole(bed, monkeypatch, mapped):
+def test_append_reads_a_large_file_in_parts(bed, monkeypatch, mapped):
     monkeypatch.setattr(edit, "WINDOW", 1 << 20)
     if not mapped:
         monkeypatch.setattr(large, "is_large", lambda path: False)
     lines = b"".join(b"line %d of many that are here\n" % number for number in range(200_000))
     path = bed.file("log", lines + b"the last\n   words   of\nit all")
     size = os.path.getsize(path)
-    monkeypatch.setattr(edit, "read", lambda path: pytest.fail("it is read whole"))
+    monkeypatch.setattr(edit, "read", lambda path: pytest.fail("the whole file is read"))
     for text in ("line 0 of many that are here", "line 123456 of  many", "the last words\nof it\nall"):
         ret = bed.state("append", name=path, text=text)
         assert (ret["changes"] == {}) is (text != "line 123456 of  many"), (text, ret)
-    wanted = bed.state("append", test=True, name=path, text=["line 5 of many that are here", "and", "more"])
-    assert (wanted["result"], os.path.getsize(path)) == (None, size + len("\nline 123456 of  many\n"))
-    done = bed.state("append", name=path, text=["line 5 of many that are here", "and", "more"])
-    assert (done["comment"], done["changes"]["diff"]) == ("Appended 2 lines", wanted["changes"]["diff"])
+    dry_run = bed.state("append", test=True, name=path, text=["line 5 of many that are here", "and", "more"])
+    assert (dry_run["result"], os.path.getsize(path)) == (None, size + len("\nline 123456 of  many\n"))
+    applied = bed.state("append", name=path, text=["line 5 of many that are here", "and", "more"])
+    assert (applied["comment"], applied["changes"]["diff"]) == ("Appended 2 lines", dry_run["changes"]["diff"])
     with open(path, "rb") as stream:
         data = stream.read()
     assert data == lines + b"the last\n   words   of\nit all\nline 123456 of  many\nand\nmore\n"

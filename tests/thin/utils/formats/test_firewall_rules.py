@@ -26,10 +26,10 @@ COMMIT
 """
 
 
-def test_saved_rules_of_iptables() -> None:
-    found = iptrules.parse(SAVED)
-    assert list(found) == ["filter", "nat"]
-    chain = found["filter"]["INPUT"]
+def test_saved_rules_of_iptables_are_parsed() -> None:
+    tables = iptrules.parse(SAVED)
+    assert list(tables) == ["filter", "nat"]
+    chain = tables["filter"]["INPUT"]
     assert (chain["policy"], chain["packet count"], chain["byte count"]) == ("ACCEPT", "12", "3400")
     assert chain["rules"] == [
         {
@@ -41,7 +41,7 @@ def test_saved_rules_of_iptables() -> None:
             "jump": ["ACCEPT"],
         }
     ]
-    web = found["filter"]["WEB"]
+    web = tables["filter"]["WEB"]
     assert web["policy"] == "-"
     assert web["rules_comment"] == {"x y": web["rules"][0]}
     assert web["rules"][0]["source"] == ["! 10.1.1.1/32"]
@@ -49,7 +49,9 @@ def test_saved_rules_of_iptables() -> None:
     assert web["rules"][0]["log-prefix"] == ["pre fix"]
     assert web["rules"][1]["match-set"] == ["! bad src"]
     assert web["rules"][2]["syn"] == ["!"]
-    assert found["nat"]["POSTROUTING"]["rules"] == [{"out-interface": ["eth0"], "jump": ["MASQUERADE"], "random": [""]}]
+    assert tables["nat"]["POSTROUTING"]["rules"] == [
+        {"out-interface": ["eth0"], "jump": ["MASQUERADE"], "random": [""]}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -70,10 +72,10 @@ def test_saved_rules_of_iptables() -> None:
         ({"syn": "", "f": ""}, "--syn -f"),
     ],
 )
-def test_rules_for_iptables(options: dict[str, Any], rule: str) -> None:
-    given = dict(options)
+def test_options_become_rules_of_iptables(options: dict[str, Any], rule: str) -> None:
+    original = dict(options)
     assert iptrules.build(options) == rule
-    assert options == given
+    assert options == original
 
 
 LISTED = """table ip filter {
@@ -107,10 +109,10 @@ LISTED = """table ip filter {
         ({"jump": "accept"}, None),
     ],
 )
-def test_rules_that_nft_lists_are_found(options: dict[str, Any], handle: str | None) -> None:
-    wanted = nftrules.canonical(nftrules.build("ipv4", options))
-    found = [number for rule, number in nftrules.handles(LISTED) if nftrules.canonical(rule) == wanted]
-    assert found == ([handle] if handle else [])
+def test_listed_rules_of_nft_are_recognized(options: dict[str, Any], handle: str | None) -> None:
+    expected_rule = nftrules.canonical(nftrules.build("ipv4", options))
+    numbers = [number for rule, number in nftrules.handles(LISTED) if nftrules.canonical(rule) == expected_rule]
+    assert numbers == ([handle] if handle else [])
 
 
 @pytest.mark.parametrize(
@@ -130,12 +132,12 @@ def test_rules_that_nft_lists_are_found(options: dict[str, Any], handle: str | N
         ("ipv4", {"proto": "tcp", "dport": 80, "to-port": 8080}, "tcp dport { 80 } redirect to 8080"),
     ],
 )
-def test_rules_for_nft(family: str, options: dict[str, Any], rule: str) -> None:
+def test_options_become_rules_of_nft(family: str, options: dict[str, Any], rule: str) -> None:
     assert nftrules.build(family, options) == rule
 
 
 @pytest.mark.parametrize(
-    ("kind", "members", "entries", "there"),
+    ("kind", "members", "entries", "contained"),
     [
         ("hash:ip", ["192.0.2.1", "192.0.2.2"], ["192.0.2.2"], True),
         ("hash:ip", ["192.0.2.1"], ["192.0.2.3", "192.0.2.1"], True),
@@ -159,12 +161,12 @@ def test_rules_for_nft(family: str, options: dict[str, Any], rule: str) -> None:
         ("hash:mac", ["02:00:00:00:00:01"], ["02:00:00:00:00:01"], True),
     ],
 )
-def test_whether_a_set_has_an_entry(kind: str, members: list[str], entries: list[str], there: bool) -> None:
-    assert ipsets.contains(kind, members, entries) is there
+def test_entries_of_a_set_are_recognized(kind: str, members: list[str], entries: list[str], contained: bool) -> None:
+    assert ipsets.contains(kind, members, entries) is contained
 
 
 IPTABLES = """#!/bin/sh
-# a firewall in a file: what stands in it is there
+# a firewall whose rules are in a file
 echo "$0 $@" >> FOLDER/calls
 case "$*" in
     *--help*) echo "  --wait  --check"; exit 0;;
@@ -189,7 +191,7 @@ def firewall(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_loaders: Any)
     return make_loaders(grains={"os": "Debian", "os_family": "Debian", "kernel": "Linux"})
 
 
-def test_chunks_are_joined(firewall: Any, tmp_path: Path) -> None:
+def test_states_are_aggregated(firewall: Any, tmp_path: Path) -> None:
     """The first chunk adds the rules of all, its own first, and saves once."""
     chunks = [
         {
@@ -214,13 +216,13 @@ def test_chunks_are_joined(firewall: Any, tmp_path: Path) -> None:
     assert rules == [f"INPUT --source 192.0.2.{number} --jump DROP" for number in (1, 2, 3)]
     assert (tmp_path / "calls").read_text().count("iptables-save \n") == 1
     assert (tmp_path / "kept").read_text() == SAVED
-    again = firewall.states["iptables.append"]("b", chain="INPUT", jump="DROP", source="192.0.2.2")
-    assert (again["result"], again["changes"]) == (True, {})
+    second = firewall.states["iptables.append"]("b", chain="INPUT", jump="DROP", source="192.0.2.2")
+    assert (second["result"], second["changes"]) == (True, {})
 
 
-def test_what_iptables_refuses_is_said(firewall: Any) -> None:
-    for state, more in (("append", {}), ("insert", {"position": 1})):
-        ret = firewall.states[f"iptables.{state}"]("x", chain="INPUT", jump="NOSUCH", **more)
+def test_errors_of_iptables_are_comments(firewall: Any) -> None:
+    for state, options in (("append", {}), ("insert", {"position": 1})):
+        ret = firewall.states[f"iptables.{state}"]("x", chain="INPUT", jump="NOSUCH", **options)
         assert ret["result"] is False
         assert "No chain/target/match by that name" in ret["comment"]
         assert "--jump NOSUCH" in ret["comment"]
@@ -229,10 +231,10 @@ def test_what_iptables_refuses_is_said(firewall: Any) -> None:
     assert firewall.states["iptables.insert"]("x", chain="INPUT", jump="DROP")["result"] is False
 
 
-def test_lines_that_are_not_to_be_saved(firewall: Any, tmp_path: Path) -> None:
+def test_excluded_lines_are_not_saved(firewall: Any, tmp_path: Path) -> None:
     firewall.opts["iptables.save_filters"] = ["-A WEB", "(", "^#"]
-    said = firewall.modules["iptables.save"](str(tmp_path / "deep" / "kept"))
-    assert said.startswith("Wrote 1 lines")
+    comment = firewall.modules["iptables.save"](str(tmp_path / "deep" / "kept"))
+    assert comment.startswith("Wrote 1 lines")
     text = (tmp_path / "deep" / "kept").read_text()
     assert "-A WEB" not in text
     assert "#" not in text

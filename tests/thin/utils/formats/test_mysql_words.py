@@ -28,14 +28,14 @@ two</field>
 """
 
 
-def test_results_of_several_statements():
+def test_results_of_several_statements_are_parsed():
     rows = (("1", None, 'x<row>&lt;"\ntwo', ""), ("2", "NULL", "y", "z"))
     assert mysqlrun._parsed(XML) == [(("a&b", "b", "c", "d"), rows), ((), ())]
     assert mysqlrun._parsed("") == []
 
 
 @pytest.mark.parametrize(
-    "said, words, connected",
+    "output, message, connected",
     [
         ("ERROR 1045 (28000): Access denied\n", "MySQL Error 1045: Access denied", False),
         ("ERROR 2002 (HY000): Can't connect (115)\n", "MySQL Error 2002: Can't connect (115)", False),
@@ -43,12 +43,12 @@ def test_results_of_several_statements():
         ("mariadb: unknown\n option", "MySQL Error: mariadb: unknown option", False),
     ],
 )
-def test_errors(said, words, connected):
-    assert mysqlrun._brief(said) == (words, connected)
+def test_errors_of_the_client_are_parsed(output, message, connected):
+    assert mysqlrun._brief(output) == (message, connected)
 
 
 @pytest.mark.parametrize(
-    "grant, want",
+    "grant, expected",
     [
         (
             "GRANT SELECT, LOCK TABLES ON `my``db`.* TO 'o''x'@'localhost' WITH GRANT OPTION",
@@ -71,8 +71,8 @@ def test_errors(said, words, connected):
         ("nonsense", {"user": "", "host": "", "grant": [], "database": ""}),
     ],
 )
-def test_grants_read(grant, want):
-    assert mysqlgrants.tokens(grant) == want
+def test_grants_are_parsed(grant, expected):
+    assert mysqlgrants.tokens(grant) == expected
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_grants_read(grant, want):
         ),
     ],
 )
-def test_grants_written(args, sql):
+def test_grants_are_written(args, sql):
     assert mysqlgrants.statement(*args) == sql
 
 
@@ -98,7 +98,7 @@ def test_unknown_privileges_are_refused(grant):
         mysqlgrants.statement(grant, "*.*", "u", "h")
 
 
-SHOWN = [
+GRANTS = [
     "GRANT USAGE ON *.* TO `u`@`h`",
     r"GRANT SELECT, INSERT ON `my\_db`.* TO `u`@`h` WITH GRANT OPTION",
     "GRANT SELECT (`a`), UPDATE ON `my_db`.`t` TO `u`@`h`",
@@ -108,7 +108,7 @@ SHOWN = [
 
 
 @pytest.mark.parametrize(
-    "grant, database, option, want",
+    "grant, database, option, expected",
     [
         ("select", "my_db.*", False, True),
         ("insert,select", "my_db.*", True, True),
@@ -124,21 +124,21 @@ SHOWN = [
         ("usage", "other.*", False, False),
     ],
 )
-def test_granted_privileges(grant, database, option, want):
+def test_granted_privileges_include_the_requested_ones(grant, database, option, expected):
     version = "10.11.6-MariaDB-0+deb12u1"
-    assert mysqlgrants.holds(SHOWN, grant, database, "u", "h", option, version) is want
-    assert not mysqlgrants.holds(SHOWN, grant, database, "u", "other", option, version)
+    assert mysqlgrants.holds(GRANTS, grant, database, "u", "h", option, version) is expected
+    assert not mysqlgrants.holds(GRANTS, grant, database, "u", "other", option, version)
 
 
-def test_all_of_mysql_8_is_many():
+def test_all_is_every_privilege_of_mysql_8():
     line = "GRANT %s ON *.* TO `u`@`h`"
-    shown = [line % ", ".join(sorted(mysqlgrants.ALL_OF_MYSQL8))]
-    assert mysqlgrants.holds(shown, "ALL", "*.*", "u", "h", False, "8.0.36")
+    grants = [line % ", ".join(sorted(mysqlgrants.ALL_OF_MYSQL8))]
+    assert mysqlgrants.holds(grants, "ALL", "*.*", "u", "h", False, "8.0.36")
     assert not mysqlgrants.holds([line % "SELECT, UPDATE"], "ALL", "*.*", "u", "h", False, "8.0.36")
 
 
 @pytest.mark.parametrize(
-    "script, want",
+    "script, expected",
     [
         ("select 1; select ';' ;\n", ["select 1", "select ';'"]),
         ("-- a; b\nselect 1 # c;\n, 2", ["select 1  \n, 2"]),
@@ -148,11 +148,11 @@ def test_all_of_mysql_8_is_many():
         (";;\n", []),
     ],
 )
-def test_statements_of_a_script(script, want):
-    assert mysqlrun.statements(script) == want
+def test_a_script_is_split_into_statements(script, expected):
+    assert mysqlrun.statements(script) == expected
 
 
-def test_option_files(tmp_path):
+def test_option_files_are_parsed(tmp_path):
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "a.cnf").write_text("[client]\nport=3307\n")
     (tmp_path / "more" / "a.txt").write_text("[client]\nport=1\n")
@@ -161,15 +161,15 @@ def test_option_files(tmp_path):
         f"# c\n[client]\nuser = frank # who\npassword = 'a#b'\nssl_ca=/ca\n!includedir {tmp_path}/more\n"
         "[mysqld]\nuser=mysql\n[mine]\nhost=h\npassword=x\\sy\n"
     )
-    want = {"user": "frank", "pass": "a#b", "ssl-ca": "/ca", "port": "3307"}
-    assert mysqlrun._from_file(path, None) == want
-    assert mysqlrun._from_file(path, "mine") == dict(want, host="h", **{"pass": "x y"})
+    expected = {"user": "frank", "pass": "a#b", "ssl-ca": "/ca", "port": "3307"}
+    assert mysqlrun._from_file(path, None) == expected
+    assert mysqlrun._from_file(path, "mine") == dict(expected, host="h", **{"pass": "x y"})
     assert mysqlrun._from_file(tmp_path / "missing", None) == {}
 
 
-def test_names_that_are_quoted_already():
+def test_quoted_names_are_not_quoted_again():
     database = r"`foo\_%%`.*"
     sql = mysqlgrants.statement("all", database, "u", "h", False, False)
     assert sql == r"GRANT ALL PRIVILEGES ON `foo\_%`.* TO 'u'@'h'"
-    shown = [r"GRANT ALL PRIVILEGES ON `foo\_%`.* TO `u`@`h`"]
-    assert mysqlgrants.holds(shown, "all", database, "u", "h", False, "10.11.6-MariaDB", False)
+    grants = [r"GRANT ALL PRIVILEGES ON `foo\_%`.* TO `u`@`h`"]
+    assert mysqlgrants.holds(grants, "all", database, "u", "h", False, "10.11.6-MariaDB", False)

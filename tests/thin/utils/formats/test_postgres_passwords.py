@@ -13,7 +13,7 @@ PENCIL = (
 )
 
 
-def test_scram_is_that_of_the_rfc():
+def test_scram_equals_the_example_of_the_rfc():
     assert pgpass.scram("pencil", base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")) == PENCIL
     assert pgpass.verified("user", "pencil", PENCIL, "scram-sha-256")
     assert pgpass.verified("user", PENCIL, PENCIL, "scram-sha-256")
@@ -21,14 +21,14 @@ def test_scram_is_that_of_the_rfc():
 
 
 @pytest.mark.parametrize("verifier", ["", None, "md5abc", "SCRAM-SHA-256$x:y$z", "SCRAM-SHA-256$4096"])
-def test_other_verifiers_never_fit(verifier):
+def test_invalid_verifiers_never_match(verifier):
     assert not pgpass.verified("user", "pencil", verifier, "scram-sha-256")
 
 
-def test_new_verifiers_differ_and_fit():
-    one, two = (pgpass.stored("user", "pencil", "scram-sha-256") for _ in range(2))
-    assert one != two
-    assert pgpass.verified("user", "pencil", one, "scram-sha-256")
+def test_new_verifiers_differ_and_match():
+    first, second = (pgpass.stored("user", "pencil", "scram-sha-256") for _ in range(2))
+    assert first != second
+    assert pgpass.verified("user", "pencil", first, "scram-sha-256")
 
 
 @pytest.mark.parametrize("encrypted", [True, "md5"])
@@ -41,7 +41,7 @@ def test_md5_depends_on_the_role(encrypted):
     assert pgpass.stored("frank", stored, encrypted) == stored
 
 
-def test_plain_and_unknown():
+def test_plain_passwords_and_unknown_methods():
     assert pgpass.stored("frank", "new", False) == "new"
     assert pgpass.stored("frank", None) is None
     assert pgpass.verified("frank", "new", "new", False)
@@ -51,7 +51,7 @@ def test_plain_and_unknown():
 
 
 @pytest.mark.parametrize(
-    "given, prepared",
+    "password, prepared",
     [
         ("I\xadX", "IX"),  # these are the examples of RFC 4013, section 3
         ("user", "user"),
@@ -64,5 +64,5 @@ def test_plain_and_unknown():
         ("\xad", "\xad"),
     ],
 )
-def test_preparation(given, prepared):
-    assert pgpass.prepared(given) == prepared
+def test_passwords_are_prepared_by_saslprep(password, prepared):
+    assert pgpass.prepared(password) == prepared

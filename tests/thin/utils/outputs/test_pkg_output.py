@@ -20,10 +20,10 @@ def plain(value):
 
 
 @pytest.mark.parametrize("case", OUTPUTS, ids=[f"{i}-{case['function']}" for i, case in enumerate(OUTPUTS)])
-def test_outputs(case):
+def test_output_of_apt_and_dpkg_is_parsed(case):
     assert plain(getattr(aptout, case["function"])(case["input"])) == case["want"]
 
 
 @pytest.mark.parametrize("case", PACKAGES["cases"])
-def test_packages(case):
+def test_lists_of_packages_are_parsed(case):
     assert plain(aptout.packages(case["input"], lambda arch: arch in PACKAGES["foreign"])) == case["want"]

@@ -61,7 +61,7 @@ Enabled=0
 
 
 @pytest.mark.parametrize(
-    ("function", "given", "want"),
+    ("function", "output", "expected"),
     [
         (
             dnfout.listed,
@@ -141,18 +141,18 @@ Enabled=0
         ),
     ],
 )
-def test_outputs(function, given, want):
-    assert function(given) == want
+def test_output_of_programs_is_parsed(function, output, expected):
+    assert function(output) == expected
 
 
 def test_problems_of_verified_files_and_ignored_types():
-    found = rpmout.verified(VERIFIED)
-    assert found["/etc/httpd/conf/httpd.conf"] == {"mismatch": ["size", "md5sum", "mtime"], "type": "config"}
-    assert found["/usr/share/doc/httpd/README"] == {"missing": True, "type": "doc"}
+    problems = rpmout.verified(VERIFIED)
+    assert problems["/etc/httpd/conf/httpd.conf"] == {"mismatch": ["size", "md5sum", "mtime"], "type": "config"}
+    assert problems["/usr/share/doc/httpd/README"] == {"missing": True, "type": "doc"}
     assert "/etc/httpd/conf/httpd.conf" not in rpmout.verified(VERIFIED, ["config"])
 
 
-def test_elements_of_one_name_are_not_those_of_another():
+def test_only_elements_of_the_name_are_returned():
     text = '<solvable-list a="0"><solvable name="x" kind="package"/><solvable name=\'y\'></solvable></solvable-list>'
     assert zypprun.elements(text, "solvable") == [{"name": "x", "kind": "package"}, {"name": "y"}]
 
@@ -172,7 +172,7 @@ def test_a_repository_file_is_read_and_written():
     assert repofile.parse(repofile.shown(header, repos)) == (header, repos)
 
 
-def test_what_stands_twice_is_an_error_with_its_line_unless_that_is_allowed():
+def test_a_repeated_option_is_an_error_with_its_line_if_strict():
     twice = "[a]\nname=1\nname=2\n"
     with pytest.raises(CommandExecutionError, match=r"x\.repo:3: option 'name' is there twice"):
         repofile.parse(twice, "x.repo")
@@ -189,7 +189,7 @@ def test_what_stands_twice_is_an_error_with_its_line_unless_that_is_allowed():
         ("1.0-2", "1.0-10", -1),
     ],
 )
-def test_whole_versions(left, right, order):
+def test_versions_are_compared(left, right, order):
     assert (rpmversion.compare(left, right), rpmversion.compare(right, left)) == (order, -order)
 
 
@@ -202,5 +202,5 @@ def test_whole_versions(left, right, order):
         ("tzdata.noarch", "tzdata", ("tzdata", "noarch")),
     ],
 )
-def test_names_with_architectures(name, plain, split):
+def test_names_are_split_from_architectures(name, plain, split):
     assert (rpmout.normalize(name, "x86_64"), rpmout.split_arch(name)) == (plain, split)

@@ -37,9 +37,9 @@ ORDER = [
 
 
 def test_versions_sort_from_old_to_new():
-    for (place, older), (other, newer) in itertools.product(enumerate(ORDER), repeat=2):
-        for left, right in itertools.product(older, newer):
-            assert debversion.compare(left, right) == (place > other) - (place < other), (left, right)
+    for (left_rank, left_versions), (right_rank, right_versions) in itertools.product(enumerate(ORDER), repeat=2):
+        for left, right in itertools.product(left_versions, right_versions):
+            assert debversion.compare(left, right) == (left_rank > right_rank) - (left_rank < right_rank), (left, right)
 
 
 @pytest.mark.parametrize("version", ["a:1", ":1", "1.x:2"])
@@ -51,7 +51,7 @@ def test_an_epoch_is_a_number(version):
 @pytest.mark.skipif(not shutil.which("dpkg"), reason="needs dpkg")
 @settings(max_examples=60, deadline=None)
 @given(*[st.from_regex(r"([0-9]:)?[0-9][0-9a-c.+~]{0,5}(-[0-9a~+]{1,4})?", fullmatch=True)] * 2)
-def test_dpkg_says_the_same(left, right):
+def test_the_order_equals_that_of_dpkg(left, right):
     operator = {-1: "lt", 0: "eq", 1: "gt"}[debversion.compare(left, right)]
     assert subprocess.call(["dpkg", "--compare-versions", left, operator, right], stderr=subprocess.DEVNULL) == 0
 
@@ -79,7 +79,7 @@ def compare(left, right, ignore_epoch=False):
         (["1.5-1"], "<=1.5-1", {}, True),
         (["1.0", "2.0"], ">=2", {}, True),
         ([], ">=2", {}, False),
-        # a missing epoch does not matter for equality, but for order
+        # a missing epoch is ignored for equality, but not for order
         (["2:1.5-1"], "1.5-1", {}, True),
         (["2:1.5-1"], "1:1.5-1", {}, False),
         (["2:1.5-1"], "<3", {}, False),
@@ -90,7 +90,7 @@ def compare(left, right, ignore_epoch=False):
         (["1.4"], "1.5", {"allow_updates": True}, False),
     ],
 )
-def test_conditions(installed, spec, options, met):
+def test_versions_fulfill_requirements(installed, spec, options, met):
     assert pkgspec.fulfills(installed, spec, compare, **options) is met
 
 
@@ -107,7 +107,7 @@ def test_conditions(installed, spec, options, met):
         (7, {}),
     ],
 )
-def test_package_lists(pkgs, packed):
+def test_all_forms_of_package_lists_are_accepted(pkgs, packed):
     assert pkgspec.names_and_versions(pkgs) == packed
 
 
@@ -116,7 +116,7 @@ def test_a_package_is_named_once():
         pkgspec.names_and_versions(["a", {"a": "1"}])
 
 
-def test_the_best_match_is_the_newest_that_fits():
+def test_the_best_match_is_the_newest_that_fulfills_the_requirement():
     assert pkgspec.best_match(["3", "2.5", "2.1", "1"], ">=2,<3", compare) == "2.5"
     assert pkgspec.best_match(["1"], ">=2", compare) is None
 
@@ -124,11 +124,11 @@ def test_the_best_match_is_the_newest_that_fits():
 @pytest.mark.parametrize(
     ("version", "label"), [(None, "a"), ("", "a"), ("1", "a=1"), (">=1", "a>=1"), ("=1", "a=1"), ("<2,>1", "a<2,>1")]
 )
-def test_labels(version, label):
+def test_labels_of_packages(version, label):
     assert pkgspec.label("a", version) == label
 
 
-def test_differences():
+def test_differences_of_installed_packages():
     old, new = {"gone": "1", "same": "1", "up": "1"}, {"same": "1", "up": "2", "come": "1"}
     assert pkgspec.differences(old, new) == {
         "gone": {"old": "1", "new": ""},

@@ -28,7 +28,7 @@ VECTORS = [
 ]
 
 
-def test_gecos_fields_come_and_go():
+def test_gecos_fields_are_parsed_and_written():
     fields = accounts.gecos("Ada Lovelace,12,1,2,x,y")
     assert list(fields.values()) == ["Ada Lovelace", "12", "1", "2", "x,y"]
     assert list(fields) == ["fullname", "roomnumber", "workphone", "homephone", "other"]
@@ -38,18 +38,18 @@ def test_gecos_fields_come_and_go():
 
 
 @pytest.mark.parametrize(
-    ("written", "days"),
+    ("date", "days"),
     [(0, 0), (20000, 20000), ("-1", -1), ("1970-01-02", 1), ("2030-01-01", 21915), ("2020-02-29 00:00:00", 18321)],
 )
-def test_dates_are_days(written, days):
-    assert accounts.days(written) == days
+def test_dates_are_converted_to_days(date, days):
+    assert accounts.days(date) == days
 
 
-def test_text_that_is_not_a_date_is_unchanged(written="never"):
-    assert accounts.days(written) == written
+def test_text_that_is_not_a_date_is_unchanged():
+    assert accounts.days("never") == "never"
 
 
-def test_account_files(tmp_path):
+def test_account_files_are_parsed(tmp_path):
     etc = tmp_path / "etc"
     etc.mkdir()
     (etc / "passwd").write_text("root:x:0:0:root:/root:/bin/sh\nada:x:1000:1000:Ada,,,:/home/ada:/bin/bash\n+nis\n\n")
@@ -74,17 +74,17 @@ def test_account_files(tmp_path):
 
 
 @pytest.mark.parametrize(("password", "salt", "hashed"), VECTORS)
-def test_hashes(password, salt, hashed):
+def test_hashes_equal_published_ones(password, salt, hashed):
     algorithm = {"$1$": "md5", "$5$": "sha256", "$6$": "sha512"}[hashed[:3]]
     assert shacrypt.hash_password(password, salt, algorithm) == hashed
 
 
 @pytest.mark.parametrize(
-    ("salt", "algorithm", "words"),
+    ("salt", "algorithm", "message"),
     [("a:b", "sha512", "a salt has only"), ("rounds=x$a", "sha512", "rounds"), ("a", "md4", "unknown algorithm")],
 )
-def test_bad_salts_and_algorithms_are_said(salt, algorithm, words):
-    with pytest.raises(ValueError, match=words):
+def test_invalid_salts_and_algorithms_are_errors(salt, algorithm, message):
+    with pytest.raises(ValueError, match=message):
         shacrypt.hash_password("x", salt, algorithm)
 
 
