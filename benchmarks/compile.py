@@ -110,7 +110,7 @@ def fleet(case: Case, targets: int, results: report.Results) -> None:
 def _add(results: report.Results, section: str, name: str, seconds: list[dict[str, float]]) -> None:
     for cost in seconds:
         results.add(section, name, cost)
-    wall, cpu = (report.median(seconds, what) * 1000 for what in ("wall", "cpu"))
+    wall, cpu = (report.median(seconds, key) * 1000 for key in ("wall", "cpu"))
     print(f"  {wall:9.2f} ms wall {cpu:9.2f} ms cpu  {name}", file=sys.stderr, flush=True)
 
 
@@ -123,12 +123,12 @@ def _comparable(low: Any) -> Any:
 
 def source(name: str, given: str | None) -> Path:
     """The folder of a formula; a repository is cloned into the cache."""
-    where = given or f"https://github.com/saltstack-formulas/{name}-formula"
-    if "://" not in where:
-        return Path(where).expanduser().resolve()
+    location = given or f"https://github.com/saltstack-formulas/{name}-formula"
+    if "://" not in location:
+        return Path(location).expanduser().resolve()
     folder = cache_dir() / "formulas" / name
     if not folder.exists():
-        subprocess.run(["git", "clone", "-q", "--depth", "1", "--", where, str(folder)], check=True)
+        subprocess.run(["git", "clone", "-q", "--depth", "1", "--", location, str(folder)], check=True)
     return folder
 
 

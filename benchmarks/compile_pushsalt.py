@@ -22,18 +22,18 @@ def main(request: dict[str, Any]) -> None:
     work, sls = Path(request["work"]), request["sls"].split(",")
     grains = json.loads(Path(request["grains"]).read_text())
     count = request.get("fleet") or 2
-    client = _client(work, request["roots"], [_host(f"t{at}", grains, request, at) for at in range(count)])
+    client = _client(work, request["roots"], [_host(f"t{number}", grains, request, number) for number in range(count)])
 
     def low(*ids: str, **options: Any) -> list[Any]:
         """The low data of each target, compiled by one job."""
-        project, found = client.project, []
+        project, low_data = client.project, []
         if "shared" in project.__dict__:
             project.shared.look_again()
         for id in ids:
             target = project.inventory.targets[id]
             minion = Minion(project, target, JobOptions(**options), dict(target.grains), None)
-            found.append(minion.call("state.show_low_sls", [sls], {}))
-        return found
+            low_data.append(minion.call("state.show_low_sls", [sls], {}))
+        return low_data
 
     if request.get("fleet"):
         print(json.dumps({"fleet": [timed(lambda: low(*client.project.inventory.targets))]}))

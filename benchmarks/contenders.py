@@ -47,8 +47,8 @@ class Contender:
 
 def environment(home: Path) -> dict[str, str]:
     """A minimal environment: no agent, no settings of the user."""
-    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
-    return {**kept, "HOME": str(home), "LC_ALL": "C.UTF-8", "PYTHONPATH": str(ROOT), "TERM": "dumb"}
+    inherited = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    return {**inherited, "HOME": str(home), "LC_ALL": "C.UTF-8", "PYTHONPATH": str(ROOT), "TERM": "dumb"}
 
 
 def _times(text: str, count: int) -> Callable[[str], bool]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-NEAR = "127.0.0.1"
+LOOPBACK = "127.0.0.1"
 
 
 async def main(seconds: float, ports: list[int]) -> None:
@@ -20,10 +20,10 @@ async def main(seconds: float, ports: list[int]) -> None:
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int = port) -> None:
             await asyncio.sleep(seconds)  # the handshake of TCP
-            far_reader, far_writer = await asyncio.open_connection(NEAR, port)
+            far_reader, far_writer = await asyncio.open_connection(LOOPBACK, port)
             await asyncio.gather(_pass(reader, far_writer, seconds / 2), _pass(far_reader, writer, seconds / 2))
 
-        servers.append(await asyncio.start_server(serve, NEAR, 0))
+        servers.append(await asyncio.start_server(serve, LOOPBACK, 0))
     print(" ".join(str(server.sockets[0].getsockname()[1]) for server in servers), flush=True)
     await asyncio.gather(*(server.serve_forever() for server in servers))
 
@@ -40,4 +40,4 @@ async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seco
 
 
 if __name__ == "__main__":
-    asyncio.run(main(float(sys.argv[1]), [int(word) for word in sys.argv[2:]]))
+    asyncio.run(main(float(sys.argv[1]), [int(port) for port in sys.argv[2:]]))

@@ -73,14 +73,14 @@ class Fleet:
         return "\n".join(lines) + "\n"
 
     def _native(self, host: Host) -> dict[str, Any]:
-        place = {"host": host.host, "port": host.port, "user": host.user}
-        return {**place, "priv": str(self.key), "agent": False}
+        address = {"host": host.host, "port": host.port, "user": host.user}
+        return {**address, "priv": str(self.key), "agent": False}
 
     def _salt(self, host: Host) -> dict[str, Any]:
         # Two targets on one address share salt-ssh's default folder; each gets its own.
-        place = {"host": host.host, "port": host.port, "user": host.user, "priv": str(self.key)}
+        address = {"host": host.host, "port": host.port, "user": host.user, "priv": str(self.key)}
         options = [f"UserKnownHostsFile={self.known_hosts}"]
-        return {**place, "thin_dir": f"{host.home}/salt-thin", "ssh_options": options}
+        return {**address, "thin_dir": f"{host.home}/salt-thin", "ssh_options": options}
 
     def _paramiko(self, host: Host) -> dict[str, Any]:
         return {
@@ -100,7 +100,7 @@ def sshd_fleet(count: int, work: Path) -> Iterator[Fleet]:
         targets = [bed.add(f"t{number}", ["Subsystem sftp internal-sftp"]) for number in range(1, count + 1)]
         bed.wait()
         user = str(targets[0].host()["user"])
-        hosts = [Host(each.id, "127.0.0.1", each.port, user, str(each.home)) for each in bed.targets.values()]
+        hosts = [Host(target.id, "127.0.0.1", target.port, user, str(target.home)) for target in bed.targets.values()]
         yield Fleet(hosts, bed.key, bed.known_hosts.read_text(), work)
 
 

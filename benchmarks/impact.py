@@ -32,7 +32,7 @@ SLS = """{{% for number in range(10) %}}
 """
 
 
-def project(folder: Path, ids: int, kinds: int) -> None:
+def create_project(folder: Path, ids: int, kinds: int) -> None:
     """Make the project, commit it, and change one template."""
     names = [*COMMON, *(f"kind{number}" for number in range(kinds))]
     for name in names:
@@ -55,8 +55,8 @@ def project(folder: Path, ids: int, kinds: int) -> None:
     (folder / "inventory.yaml").write_text(json.dumps({"hosts": hosts}))
     (folder / "pushsalt.yaml").write_text("file_roots: {base: [salt]}\npillar_roots: {base: [pillar]}\n")
     git = ["git", "-C", str(folder), "-c", "user.name=b", "-c", "user.email=b@example.org"]
-    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "before"]):
-        subprocess.run([*git, *words], check=True)
+    for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "before"]):
+        subprocess.run([*git, *arguments], check=True)
     template = folder / "salt/kind0/conf.jinja"
     template.write_text(template.read_text() + "changed\n")
 
@@ -65,8 +65,8 @@ def run(folder: Path, cache: Path) -> tuple[float, float, str]:
     """Wall-clock and CPU seconds of the command, and its output."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     environment = {**os.environ, "PUSHSALT_CACHE": str(cache)}
-    words = [sys.executable, "-m", "pushsalt", "impact", "--out", "json"]
-    done = subprocess.run(words, cwd=folder, env=environment, check=True, capture_output=True, text=True)
+    argv = [sys.executable, "-m", "pushsalt", "impact", "--out", "json"]
+    done = subprocess.run(argv, cwd=folder, env=environment, check=True, capture_output=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return time.perf_counter() - began, cpu, done.stdout
@@ -78,10 +78,10 @@ def main() -> None:
     parser.add_argument("--kinds", type=int, default=20)
     parser.add_argument("--times", type=int, default=5)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as place:
-        folder, cache = Path(place, "project"), Path(place, "cache")
+    with tempfile.TemporaryDirectory() as scratch:
+        folder, cache = Path(scratch, "project"), Path(scratch, "cache")
         folder.mkdir()
-        project(folder, options.ids, options.kinds)
+        create_project(folder, options.ids, options.kinds)
         walls, cpus = [], []
         for _ in range(options.times):
             wall, cpu, out = run(folder, cache)

@@ -97,14 +97,14 @@ def waits(runs: Runs, work: Path) -> None:
         argv = [*runs.python("pushsalt"), str(HERE / "index_stores.py"), "pushsalt"]
         env = {**os.environ, "PYTHONPATH": str(HERE.parent)}
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": env}
-        both = [subprocess.Popen([*argv, f"waits {role}", str(folder)], **pipes) for role in ("read", "write")]  # type: ignore[call-overload]
-        for process in both:
+        processes = [subprocess.Popen([*argv, f"waits {role}", str(folder)], **pipes) for role in ("read", "write")]  # type: ignore[call-overload]
+        for process in processes:
             process.stdout.readline()
         for _ in range(3 if compacting else 0):
             runs.measure("pushsalt", "index_stores.py", "compaction", str(folder))
         if not compacting:
             subprocess.run(["sleep", "4"], check=True)
-        for role, process in zip(("reads", "writes"), both, strict=True):
+        for role, process in zip(("reads", "writes"), processes, strict=True):
             out, _ = process.communicate("x")
             runs.add(f"waits, {role}{' while compacting' if compacting else ''}", "pushsalt", json.loads(out))
         shutil.rmtree(folder)
@@ -122,8 +122,12 @@ def grains(runs: Runs, stores: list[str], work: Path, profiles: str) -> None:
                 result = runs.measure(store, "index_grains.py", query, str(work / f"{store}.grains"), profiles)
                 if round:
                     runs.add(f"grains {query}", store, result)
-        found = {tuple({run["found"] for run in of}) for of in runs.times[f"grains {query}"].values() if query != "put"}
-        assert len(found) < 2, f"{query}: the stores disagree: {found}"
+        counts = {
+            tuple({run["found"] for run in results})
+            for results in runs.times[f"grains {query}"].values()
+            if query != "put"
+        }
+        assert len(counts) < 2, f"{query}: the stores disagree: {counts}"
 
 
 def processes(runs: Runs, work: Path) -> None:
@@ -146,10 +150,10 @@ def processes(runs: Runs, work: Path) -> None:
             began = time.perf_counter()
             done = subprocess.run(argv, check=True, stdout=subprocess.PIPE, env=env, cwd=project)
             took = time.perf_counter() - began
-            found = len(json.loads(done.stdout))
-            assert found == runs.times[f"grains {query}"]["pushsalt"][0]["found"], f"{query}: {found}"
+            count = len(json.loads(done.stdout))
+            assert count == runs.times[f"grains {query}"]["pushsalt"][0]["found"], f"{query}: {count}"
             if round:
-                runs.add(f"process {query}", "pushsalt", {"seconds": took, "found": found})
+                runs.add(f"process {query}", "pushsalt", {"seconds": took, "found": count})
 
 
 def table(runs: Runs, stores: list[str], about: dict[str, str]) -> Iterator[str]:
@@ -222,8 +226,8 @@ def main() -> None:
     parser.add_argument("--profiles", help="JSON of complete grains by system; without it there are no grain queries")
     parser.add_argument("--out", type=Path, default=HERE / "index.json", help="results, and their table beside it")
     options = parser.parse_args()
-    given = dict(text.split("=", 1) for text in options.venv)
-    venvs = Venvs({name: Path(path).resolve() for name, path in given.items()})
+    venv_paths = dict(text.split("=", 1) for text in options.venv)
+    venvs = Venvs({name: Path(path).resolve() for name, path in venv_paths.items()})
     stores = [store for store in STORES if not options.only or store in options.only]
     for store in stores:
         if store in PEERS:

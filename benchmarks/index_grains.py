@@ -35,30 +35,32 @@ QUERIES = {
 now = time.perf_counter
 
 
-def replaced(value: Any, pairs: list[tuple[str, str]]) -> Any:
+def replace_texts(value: Any, pairs: list[tuple[str, str]]) -> Any:
     if isinstance(value, str):
         for old, new in pairs:
             value = value.replace(old, new)
         return value
     if isinstance(value, list):
-        return [replaced(item, pairs) for item in value]
-    return {key: replaced(item, pairs) for key, item in value.items()} if isinstance(value, dict) else value
+        return [replace_texts(item, pairs) for item in value]
+    return {key: replace_texts(item, pairs) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def fleet(profiles: str, first: int, last: int) -> list[tuple[str, dict[str, Any]]]:
     systems = list(json.loads(Path(profiles).read_text()).values())
-    found = []
+    hosts = []
     for n in range(first, last):
-        of, id = systems[n % len(systems)], f"host-{n:07d}"
+        system, id = systems[n % len(systems)], f"host-{n:07d}"
         address = f"10.{n >> 16 & 255}.{n >> 8 & 255}.{n & 255}"
-        pairs = [(one, address) for one in of["ipv4"] if one != "127.0.0.1"]
-        pairs += [(one, f"2001:db8::{n:x}") for one in of["ipv6"] if one != "::1"]
-        pairs += [(of["id"], f"{id}.example.net"), (of["localhost"], id)]
-        pairs += [(of[name], f"{of[name][:-12]}{n:012x}") for name in ("uuid", "machine_id") if of.get(name)]
-        grains = {**replaced(of, pairs), "server_id": n, "roles": ROLES[n % len(ROLES)]}
+        pairs = [(old_address, address) for old_address in system["ipv4"] if old_address != "127.0.0.1"]
+        pairs += [(old_address, f"2001:db8::{n:x}") for old_address in system["ipv6"] if old_address != "::1"]
+        pairs += [(system["id"], f"{id}.example.net"), (system["localhost"], id)]
+        pairs += [
+            (system[name], f"{system[name][:-12]}{n:012x}") for name in ("uuid", "machine_id") if system.get(name)
+        ]
+        grains = {**replace_texts(system, pairs), "server_id": n, "roles": ROLES[n % len(ROLES)]}
         grains["ip_interfaces"].setdefault("eth0", [address])
-        found.append((id, grains))
-    return found
+        hosts.append((id, grains))
+    return hosts
 
 
 class Pushsalt:
@@ -74,10 +76,10 @@ class Pushsalt:
 
     def ask(self, terms: list[tuple[str, str]]) -> list[str]:
         view = self.index.view()
-        found = view.everything
+        matching = view.everything
         for kind, expr in terms:
-            found &= view.subnet(expr) if kind == "subnet" else view.grain(expr, regex=kind == "regex")
-        return view.ids(found)
+            matching &= view.subnet(expr) if kind == "subnet" else view.grain(expr, regex=kind == "regex")
+        return view.ids(matching)
 
     def put(self, entries: list[tuple[str, dict[str, Any]]]) -> None:
         self.index.put_many(entries)
@@ -100,14 +102,14 @@ class Salt:
             self.minions.cache.store("grains", id, grains)
 
     def ask(self, terms: list[tuple[str, str]]) -> list[str]:
-        found: set[str] | None = None
+        matching: set[str] | None = None
         for kind, expr in terms:
             if kind == "subnet":
                 result = self.minions._check_ipcidr_minions(expr, False)
             else:
                 result = self.minions._check_cache_minions(expr, ":", False, "grains", regex_match=kind == "regex")
-            found = set(result["minions"]) & (found if found is not None else set(result["minions"]))
-        return sorted(found or ())
+            matching = set(result["minions"]) & (matching if matching is not None else set(result["minions"]))
+        return sorted(matching or ())
 
     def put(self, entries: list[tuple[str, dict[str, Any]]]) -> None:
         for id, grains in entries:
@@ -131,8 +133,8 @@ def main(name: str, figure: str, folder: str, profiles: str) -> None:
         if name == "pushsalt":
             store.index.view()
         began = now()
-        found = store.ask(QUERIES[figure])
-        result = {"seconds": now() - began, "found": len(found)}
+        ids = store.ask(QUERIES[figure])
+        result = {"seconds": now() - began, "found": len(ids)}
     print(json.dumps(result))
 
 

@@ -69,7 +69,7 @@ def write(folder: str, size: int, count: int) -> dict[str, Any]:
     }
 
 
-def ask(folder: str, question: str) -> dict[str, Any]:
+def query(folder: str, question: str) -> dict[str, Any]:
     """The first query of this process."""
     began, used = time.perf_counter(), time.process_time()
     from pushsalt.index import ResourceIndex
@@ -77,7 +77,7 @@ def ask(folder: str, question: str) -> dict[str, Any]:
     imported, imported_cpu = time.perf_counter() - began, time.process_time() - used
     arguments = {"get": ("small", "res-0000000"), "by_type": ("small",), "by_manager": ("manager-00042",)}
     began, used = time.perf_counter(), time.process_time()
-    found = getattr(ResourceIndex(folder), question)(*arguments[question])
+    result = getattr(ResourceIndex(folder), question)(*arguments[question])
     took, cpu = time.perf_counter() - began, time.process_time() - used
     status = Path("/proc/self/status").read_text()
     return {
@@ -85,7 +85,7 @@ def ask(folder: str, question: str) -> dict[str, Any]:
         "import cpu": imported_cpu,
         "seconds": took,
         "cpu": cpu,
-        "found": bool(found),
+        "found": bool(result),
         "MiB": int(status.partition("VmHWM:")[2].split()[0]) / 1024,
     }
 
@@ -94,34 +94,37 @@ def measure(way: str, count: int, work: Path) -> dict[str, Any]:
     """Run a writer, and query processes one after the other until it ends."""
     env = {**os.environ, "PYTHONPATH": str(HERE.parent)}
     argv = [sys.executable, __file__, "--folder", str(work / way.replace(" ", "-"))]
-    asked: dict[str, list[dict[str, Any]]] = {question: [] for question in QUESTIONS}
+    answers: dict[str, list[dict[str, Any]]] = {question: [] for question in QUESTIONS}
 
-    def ask_all() -> None:
+    def query_all() -> None:
         for question in QUESTIONS:
             done = subprocess.run([*argv, "--ask", question], check=True, stdout=subprocess.PIPE, text=True, env=env)
-            asked[question].append({key: round(value, 6) for key, value in json.loads(done.stdout).items()})
+            answers[question].append({key: round(value, 6) for key, value in json.loads(done.stdout).items()})
 
     load = []
-    words = ["--write", str(WAYS[way]), "--count", str(count)]
-    with subprocess.Popen([*argv, *words], stdout=subprocess.PIPE, text=True, env=env) as writer:
+    arguments = ["--write", str(WAYS[way]), "--count", str(count)]
+    with subprocess.Popen([*argv, *arguments], stdout=subprocess.PIPE, text=True, env=env) as writer:
         assert writer.stdout
         writer.stdout.readline()
         while writer.poll() is None:
-            ask_all()
+            query_all()
             load.append(os.getloadavg()[0])
         written = json.loads(writer.stdout.read())
-    ask_all()
-    return {"written": written, "asked": asked, "load": [min(load), max(load)]}
+    query_all()
+    return {"written": written, "asked": answers, "load": [min(load), max(load)]}
 
 
-def table(found: dict[str, dict[str, Any]], count: int, about: dict[str, str]) -> Iterator[str]:
+def table(measurements: dict[str, dict[str, Any]], count: int, about: dict[str, str]) -> Iterator[str]:
     yield f"# The index while {count:,} resources are written"
     yield ""
     yield "Made by `python benchmarks/index_load.py`, which says what is measured."
     yield ""
     for name, value in about.items():
         yield f"- {name}: {value}"
-    loads = ", ".join(f"{of['load'][0]:.1f} to {of['load'][1]:.1f} ({way})" for way, of in found.items())
+    loads = ", ".join(
+        f"{measurement['load'][0]:.1f} to {measurement['load'][1]:.1f} ({way})"
+        for way, measurement in measurements.items()
+    )
     yield f"- load of the machine, with the writer and those who ask: {loads}"
     yield ""
     yield "## The first question of a fresh process, at any moment of the load: ms"
@@ -129,8 +132,8 @@ def table(found: dict[str, dict[str, Any]], count: int, about: dict[str, str]) -
     yield "| written by | question | processes | median | longest | processor time: median | most | MiB, most |"
     yield "|---|---|---:|---:|---:|---:|---:|---:|"
     imports = []
-    for way, of in found.items():
-        for question, runs in of["asked"].items():
+    for way, measurement in measurements.items():
+        for question, runs in measurement["asked"].items():
             imports += runs
             cells = [len(runs)]
             for key in ("seconds", "cpu"):
@@ -146,8 +149,8 @@ def table(found: dict[str, dict[str, Any]], count: int, about: dict[str, str]) -
     yield ""
     yield "| written by | s | processor, s | a call: median, ms | 999 of 1000 | longest | most log, KiB | segments |"
     yield "|---|---:|---:|---:|---:|---:|---:|---:|"
-    for way, of in found.items():
-        run = of["written"]
+    for way, measurement in measurements.items():
+        run = measurement["written"]
         times = " | ".join(f"{run[key] * 1e3:.3f}" for key in ("median", "p99.9", "max"))
         bounds = f"{run['log'] / 1024:.0f} | {run['segments']}"
         yield f"| {way} | {run['seconds']:.1f} | {run['cpu']:.1f} | {times} | {bounds} |"
@@ -162,16 +165,16 @@ def main() -> None:
     parser.add_argument("--ask", choices=QUESTIONS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.ask:
-        print(json.dumps(ask(options.folder, options.ask)))
+        print(json.dumps(query(options.folder, options.ask)))
         return
     if options.write is not None:
         print(json.dumps(write(options.folder, options.write, options.count)))
         return
     about = report.about([])
     with tempfile.TemporaryDirectory(prefix="pushsalt-benchmark-") as folder:
-        found = {way: measure(way, options.count, Path(folder)) for way in WAYS}
-    options.out.write_text(json.dumps({"about": about, "found": found}) + "\n")
-    text = "\n".join(table(found, options.count, about)) + "\n"
+        measurements = {way: measure(way, options.count, Path(folder)) for way in WAYS}
+    options.out.write_text(json.dumps({"about": about, "found": measurements}) + "\n")
+    text = "\n".join(table(measurements, options.count, about)) + "\n"
     options.out.with_name(f"{options.out.stem.upper()}.md").write_text(text)
     print(text)
 

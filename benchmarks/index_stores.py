@@ -67,8 +67,8 @@ class Sqlite:
         return self.db.execute("select type, id from r where manager = ?", (manager,)).fetchall()
 
     def get(self, kind: str, id: str) -> str | None:
-        found = self.db.execute("select manager from r where type = ? and id = ?", (kind, id)).fetchone()
-        return found[0] if found else None
+        row = self.db.execute("select manager from r where type = ? and id = ?", (kind, id)).fetchone()
+        return row[0] if row else None
 
     def put(self, *entry: str) -> None:
         self.db.execute("insert or replace into r values (?, ?, ?)", entry)
@@ -102,13 +102,13 @@ class Lmdb:
 
     def by_manager(self, manager: str) -> list[tuple[str, ...]]:
         with self.env.begin(db=self.managers) as txn, txn.cursor() as cursor:
-            found = cursor.iternext_dup() if cursor.set_key(manager.encode()) else ()
-            return [tuple(bytes(srn).decode().split(":", 1)) for srn in found]
+            srns = cursor.iternext_dup() if cursor.set_key(manager.encode()) else ()
+            return [tuple(bytes(srn).decode().split(":", 1)) for srn in srns]
 
     def get(self, kind: str, id: str) -> str | None:
         with self.env.begin(db=self.srn) as txn:
-            found = txn.get(f"{kind}:{id}".encode())
-        return found.decode() if found else None
+            manager = txn.get(f"{kind}:{id}".encode())
+        return manager.decode() if manager else None
 
     def put(self, *entry: str) -> None:
         self.put_many([entry])  # type: ignore[list-item]
@@ -151,8 +151,8 @@ class Salt:
         assert self.store._primary.atomic_rebuild(entries)
 
     def get(self, kind: str, id: str) -> str | None:
-        found = self.store.get(f"{kind}:{id}")
-        return found["minion"] if found else None
+        entry = self.store.get(f"{kind}:{id}")
+        return entry["minion"] if entry else None
 
     def put(self, kind: str, id: str, manager: str) -> None:
         self.store.put(f"{kind}:{id}", manager, kind)
@@ -169,17 +169,17 @@ STORES: dict[str, Callable[[str], Any]] = {"pushsalt": Pushsalt, "sqlite": Sqlit
 
 def listing(store: Callable[[str], Any], folder: str, kind: str, expected: int) -> float:
     began = now()
-    found = store(folder).by_type(kind)
+    ids = store(folder).by_type(kind)
     took = now() - began
-    assert len(found) >= expected, len(found)
+    assert len(ids) >= expected, len(ids)
     return took
 
 
 def by_manager(store: Callable[[str], Any], folder: str) -> float:
     began = now()
-    found = store(folder).by_manager("manager-00042")
+    resources = store(folder).by_manager("manager-00042")
     took = now() - began
-    assert found
+    assert resources
     return took
 
 
@@ -223,7 +223,7 @@ def batch(store: Callable[[str], Any], folder: str) -> float:
     return sorted(times)[len(times) // 2]
 
 
-def seen(name: str, folder: str) -> float:
+def time_after_write(name: str, folder: str) -> float:
     """A listing after a write by another process."""
     store = STORES[name]
     index = store(folder)
@@ -231,19 +231,19 @@ def seen(name: str, folder: str) -> float:
     times = []
     with subprocess.Popen(
         [sys.executable, __file__, name, "writer", folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as other:
-        assert other.stdin and other.stdout
+    ) as writer_process:
+        assert writer_process.stdin and writer_process.stdout
         for n in range(2 if store is Salt else 15):
-            other.stdin.write(f"seen-{os.getpid()}-{n}\n")
-            other.stdin.flush()
-            other.stdout.readline()
+            writer_process.stdin.write(f"seen-{os.getpid()}-{n}\n")
+            writer_process.stdin.flush()
+            writer_process.stdout.readline()
             if store is Salt:
                 time.sleep(0.3)  # its process looks for changes four times a second
             began = now()
-            found = index.by_type("small")
+            ids = index.by_type("small")
             times.append(now() - began)
-            assert f"seen-{os.getpid()}-{n}" in found
-        other.stdin.close()
+            assert f"seen-{os.getpid()}-{n}" in ids
+        writer_process.stdin.close()
     return sorted(times)[len(times) // 2]
 
 
@@ -306,7 +306,7 @@ def main(name: str, figure: str, folder: str) -> None:
         "first get": lambda: get(store, folder, warm=False),
         "put": lambda: put(store, folder),
         "batch": lambda: batch(store, folder),
-        "seen": lambda: seen(name, folder),
+        "seen": lambda: time_after_write(name, folder),
         "compaction": lambda: compaction(store, folder),
         "waits read": lambda: waits(store, folder, "read"),
         "waits write": lambda: waits(store, folder, "write"),

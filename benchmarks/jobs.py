@@ -2,11 +2,11 @@
 
     python benchmarks/jobs.py [list] [returns] [targets] [apply] [events]
 
-``list``: ``pushsalt jobs list`` over 10,000 kept jobs, the whole process (below 200 ms). ``returns``: 5,000 returns, of
-``test.ping`` and of 50 states each, told to a recorder as a job does (below 1 s in all). ``targets``: a job on 100
-local targets with the record and without it, in turns (below 3 %). ``apply``: the same with 10 states that make no
-changes, whose returns are recorded one by one, before each target forgets its own. ``events``: the same with the
-journal of events and without it; and what the writes of its 101 events take, alone.
+``list``: ``pushsalt jobs list`` over 10,000 recorded jobs, the whole process (below 200 ms). ``returns``: 5,000
+returns, of ``test.ping`` and of 50 states each, passed to a recorder as by a job (below 1 s in all). ``targets``: a job
+on 100 local targets with the record and without it, in turns (below 3 %). ``apply``: the same with 10 states that make
+no changes, whose returns are recorded one by one before each target deletes its own. ``events``: the same with the
+journal of events and without it; and the time of the writes of its 101 events.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def states(count: int = 50) -> dict[str, Any]:
     }
 
 
-def listed(folder: Path) -> None:
+def measure_list(folder: Path) -> None:
     connection = database.open_database(database.path_of(folder))
     connection.execute("BEGIN")
     for _ in range(10_000):
@@ -64,19 +64,18 @@ def listed(folder: Path) -> None:
         record._ended(connection, job.jid, JobEnd(0, "done", time.time()), only_whole=False)
     connection.execute("COMMIT")
     connection.close()
-    for words in ([], ["--out", "json"], ["--limit", "20"]):
+    for arguments in ([], ["--out", "json"], ["--limit", "20"]):
         took = []
         for _ in range(9):
             began = time.perf_counter()
-            argv = [sys.executable, "-m", "pushsalt", "--cache-dir", str(folder), "jobs", "list", *words]
+            argv = [sys.executable, "-m", "pushsalt", "--cache-dir", str(folder), "jobs", "list", *arguments]
             subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, cwd=folder)
             took.append(time.perf_counter() - began)
-        print(
-            f"jobs list {' '.join(words)}: median {statistics.median(took) * 1000:.0f} ms, least {min(took) * 1000:.0f}"
-        )
+        median, least = statistics.median(took) * 1000, min(took) * 1000
+        print(f"jobs list {' '.join(arguments)}: median {median:.0f} ms, least {least:.0f}")
 
 
-async def returned(folder: Path) -> None:
+async def measure_returns(folder: Path) -> None:
     ids = [f"web{number}" for number in range(5000)]
     for name, results in (
         ("test.ping", [TargetReturn(id, True, phases={"connect": 0.1, "run": 0.2}) for id in ids]),
@@ -96,11 +95,11 @@ async def returned(folder: Path) -> None:
             print(f"5,000 returns of {name}, {at_a_time} at a time: {took:.2f} s, CPU {cpu:.2f} s, {size} bytes")
 
 
-def targets(
+def measure_targets(
     folder: Path,
     option: str = "job_cache",
-    what: str = "the record",
-    words: Sequence[str] = ("run", "*", "test.ping"),
+    name: str = "the record",
+    arguments: Sequence[str] = ("run", "*", "test.ping"),
     rounds: int = 11,
 ) -> None:
     hosts = {f"t{number}": {"transport": "local", "thin_dir": str(folder / f"t{number}")} for number in range(100)}
@@ -108,19 +107,20 @@ def targets(
     took: dict[str, list[float]] = {"true": [], "false": []}
     cpus: dict[str, list[float]] = {"true": [], "false": []}
     for number in range(rounds):
-        for kept, times in took.items():
+        for setting, times in took.items():
             roots = json.dumps({"base": [str(folder / "states")]})
-            (folder / "pushsalt.yaml").write_text(f"{option}: {kept}\nfile_roots: {roots}\n")
+            (folder / "pushsalt.yaml").write_text(f"{option}: {setting}\nfile_roots: {roots}\n")
             began, cpu = time.perf_counter(), used_by_children()
-            argv = [sys.executable, "-m", "pushsalt", "--cache-dir", str(folder / kept), *words]
+            argv = [sys.executable, "-m", "pushsalt", "--cache-dir", str(folder / setting), *arguments]
             subprocess.run(argv, check=True, stdout=subprocess.DEVNULL, cwd=folder)
             if number:
                 times.append(time.perf_counter() - began)
-                cpus[kept].append(used_by_children() - cpu)
-    for name, values in (("", took), ("CPU ", cpus)):
-        with_it, without = (statistics.median(values[kept]) for kept in ("true", "false"))
-        more = (with_it / without - 1) * 100
-        print(f"{words[0]}, 100 targets: {name}{with_it:.2f} s with {what}, {without:.2f} s without: {more:+.1f} %")
+                cpus[setting].append(used_by_children() - cpu)
+    for label, values in (("", took), ("CPU ", cpus)):
+        with_option, without = (statistics.median(values[setting]) for setting in ("true", "false"))
+        percent = (with_option / without - 1) * 100
+        comparison = f"{with_option:.2f} s with {name}, {without:.2f} s without: {percent:+.1f} %"
+        print(f"{arguments[0]}, 100 targets: {label}{comparison}")
 
 
 def used_by_children() -> float:
@@ -128,7 +128,7 @@ def used_by_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def journal_writes(folder: Path) -> None:
+def measure_journal(folder: Path) -> None:
     """The events of a job on 100 targets, put one by one into a writer as a job does."""
     job = JobStart(new_jid(), "test.ping", ids=[f"t{number}" for number in range(100)], start=time.time())
     took, used = [], []
@@ -146,25 +146,25 @@ def journal_writes(folder: Path) -> None:
 
 
 def main(sections: list[str]) -> None:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
         if not sections or "list" in sections:
             (folder / "list").mkdir()
-            listed(folder / "list")
+            measure_list(folder / "list")
         if not sections or "returns" in sections:
             (folder / "returns").mkdir()
-            asyncio.run(returned(folder / "returns"))
+            asyncio.run(measure_returns(folder / "returns"))
         if not sections or "targets" in sections:
             (folder / "targets").mkdir()
-            targets(folder / "targets")
+            measure_targets(folder / "targets")
         if not sections or "apply" in sections:
             (folder / "apply" / "states").mkdir(parents=True)
             (folder / "apply" / "states" / "ten.sls").write_text(TEN_STATES)
-            targets(folder / "apply", words=("apply", "*", "ten"))
+            measure_targets(folder / "apply", arguments=("apply", "*", "ten"))
         if not sections or "events" in sections:
             (folder / "events").mkdir()
-            journal_writes(folder / "events")
-            targets(folder / "events", "event_journal", "the journal")
+            measure_journal(folder / "events")
+            measure_targets(folder / "events", "event_journal", "the journal")
 
 
 if __name__ == "__main__":

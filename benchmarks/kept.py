@@ -46,28 +46,30 @@ BEFORE = 3
 FILES = contenders.FILES
 
 
-class Kept:
+class KeptSession:
     """pushsalt with a kept session, for the targets of a fleet."""
 
     def __init__(self, fleet: Fleet, folder: Path) -> None:
         self.fleet = fleet
         self.env = {**contenders.environment(fleet.home), "XDG_RUNTIME_DIR": str(folder)}
-        self.place = fleet.work / "managed"
+        self.managed = fleet.work / "managed"
         self._folder = folder / "pushsalt"
         roots = fleet.work / "salt"
         (roots / "files").mkdir(parents=True)
         high = {}
         for number in range(FILES):
             (roots / "files" / f"{number:02}.conf").write_text(f"# file {number}\n" + "setting = value\n" * 20)
-            given = {"source": f"salt://files/{number:02}.conf", "mode": "0644", "makedirs": True}
-            high[str(self.place / f"{number:02}.conf")] = {"file.managed": [{name: given[name]} for name in given]}
+            arguments = {"source": f"salt://files/{number:02}.conf", "mode": "0644", "makedirs": True}
+            high[str(self.managed / f"{number:02}.conf")] = {
+                "file.managed": [{name: arguments[name]} for name in arguments]
+            }
         (roots / "bench.sls").write_text(yaml.safe_dump(high, sort_keys=False))
         (fleet.work / "kept.yaml").write_text(yaml.safe_dump({"file_roots": {"base": [str(roots)]}, "session": "10m"}))
 
     async def run(self, *arguments: str, inventory: Path | None = None) -> tuple[float, str]:
         """Seconds of a whole command, and its output. Raises RuntimeError when it fails."""
-        given = ["-i", inventory or self.fleet.native, "-c", self.fleet.work / "kept.yaml"]
-        argv = [*contenders.PUSHSALT, *given, "--cache-dir", self.fleet.work / "cache", *arguments, "--out", "json"]
+        options = ["-i", inventory or self.fleet.native, "-c", self.fleet.work / "kept.yaml"]
+        argv = [*contenders.PUSHSALT, *options, "--cache-dir", self.fleet.work / "cache", *arguments, "--out", "json"]
         began = time.perf_counter()
         process = await asyncio.create_subprocess_exec(
             *map(str, argv), env=self.env, cwd=self.fleet.home, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -86,8 +88,8 @@ class Kept:
         """MiB of all processes of the broker; a page that several share is divided between them (PSS)."""
         (broker,) = self.pids()
         inner = Path(f"/proc/{broker}/task/{broker}/children").read_text().split()
-        found = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in (str(broker), *inner)]
-        return sum(int(text.partition("\nPss:")[2].split()[0]) for text in found) / 1024
+        rollups = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in (str(broker), *inner)]
+        return sum(int(text.partition("\nPss:")[2].split()[0]) for text in rollups) / 1024
 
     def end(self) -> None:
         for pid in self.pids():
@@ -96,13 +98,13 @@ class Kept:
 
 
 @contextlib.contextmanager
-def keeping(fleet: Fleet) -> Iterator[Kept]:
+def keeping(fleet: Fleet) -> Iterator[KeptSession]:
     folder = Path(tempfile.mkdtemp(prefix="ps-"))  # a socket's path is short
-    kept = Kept(fleet, folder)
+    session = KeptSession(fleet, folder)
     try:
-        yield kept
+        yield session
     finally:
-        kept.end()
+        session.end()
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -115,12 +117,12 @@ class Floor:
     async def run(self, command: str) -> tuple[float, list[str]]:
         """Seconds for one command on each connection, all at once, and its outputs."""
         began = time.perf_counter()
-        done = await asyncio.gather(*(each.run(command, check=True) for each in self.connections))
-        return time.perf_counter() - began, [str(each.stdout).strip() for each in done]
+        outputs = await asyncio.gather(*(connection.run(command, check=True) for connection in self.connections))
+        return time.perf_counter() - began, [str(connection.stdout).strip() for connection in outputs]
 
 
 @contextlib.asynccontextmanager
-async def floor(fleet: Fleet, ports: Sequence[int] = ()) -> AsyncIterator[Floor]:
+async def connect_floor(fleet: Fleet, ports: Sequence[int] = ()) -> AsyncIterator[Floor]:
     async with contextlib.AsyncExitStack() as stack:
         connections = []
         for number, host in enumerate(fleet.hosts):
@@ -149,60 +151,62 @@ class Figures:
 
     def table(self) -> str:
         lines = ["| section | floor | pushsalt, session kept | |", "|---|---|---|---|"]
-        for section, found in self.runs.items():
-            least, ours = (statistics.median(found[name]) for name in ("floor", "pushsalt"))
-            lines.append(f"| {section} | {least:.3f} s | {ours:.3f} s | {ours / least:.2f} |")
+        for section, seconds in self.runs.items():
+            floor_time, our_time = (statistics.median(seconds[name]) for name in ("floor", "pushsalt"))
+            lines.append(f"| {section} | {floor_time:.3f} s | {our_time:.3f} s | {our_time / floor_time:.2f} |")
         return "\n".join(lines)
 
 
 async def commands(figures: Figures, options: argparse.Namespace, work: Path) -> None:
     name = os.uname().nodename
-    with sshd_fleet(options.targets, work) as fleet, keeping(fleet) as kept:
-        async with floor(fleet) as bare:
+    with sshd_fleet(options.targets, work) as fleet, keeping(fleet) as session:
+        async with connect_floor(fleet) as bare:
             for number in range(options.rounds + BEFORE):
                 await asyncio.sleep(options.pause)
-                least, texts = await bare.run("hostname")
+                floor_time, texts = await bare.run("hostname")
                 await asyncio.sleep(options.pause)
-                ours, out = await kept.run("run", "*", "cmd.run", "hostname", "--concurrency", str(options.targets))
+                our_time, out = await session.run(
+                    "run", "*", "cmd.run", "hostname", "--concurrency", str(options.targets)
+                )
                 assert texts == [name] * len(fleet) and out.count(f'"{name}"') == len(fleet), out
-                _note(figures, f"commands {len(fleet)}", number, least, ours)
+                _note(figures, f"commands {len(fleet)}", number, floor_time, our_time)
 
 
 async def states(figures: Figures, options: argparse.Namespace, work: Path) -> None:
-    with sshd_fleet(options.machines, work) as fleet, keeping(fleet) as kept:
-        await kept.run("apply", "t1", "bench")
-        async with floor(fleet) as bare:
+    with sshd_fleet(options.machines, work) as fleet, keeping(fleet) as session:
+        await session.run("apply", "t1", "bench")
+        async with connect_floor(fleet) as bare:
             for number in range(options.rounds + BEFORE):
                 await asyncio.sleep(options.pause)
-                least, texts = await bare.run(_stat(kept.place))
+                floor_time, texts = await bare.run(_stat(session.managed))
                 await asyncio.sleep(options.pause)
-                ours, out = await kept.run("apply", "*", "bench")
+                our_time, out = await session.run("apply", "*", "bench")
                 assert texts == [str(FILES)] * len(fleet)
                 assert out.count('"changes": {}') == FILES * len(fleet), out[-2000:]
-                _note(figures, f"states {len(fleet)}", number, least, ours)
+                _note(figures, f"states {len(fleet)}", number, floor_time, our_time)
 
 
 async def distance(figures: Figures, options: argparse.Namespace, work: Path) -> None:
-    with sshd_fleet(1, work) as fleet, keeping(fleet) as kept, far(fleet) as (inventory, port):
-        async with floor(fleet, [port]) as bare:
+    with sshd_fleet(1, work) as fleet, keeping(fleet) as session, distant_target(fleet) as (inventory, port):
+        async with connect_floor(fleet, [port]) as bare:
             for number in range(options.rounds + BEFORE):
-                least, _ = await bare.run(_stat(kept.place) if number else "true")
-                ours, out = await kept.run("apply", "t1", "bench", inventory=inventory)
+                floor_time, _ = await bare.run(_stat(session.managed) if number else "true")
+                our_time, out = await session.run("apply", "t1", "bench", inventory=inventory)
                 assert out.count('"result": true') == FILES, out[-2000:]
-                _note(figures, f"distance {ROUND_TRIP * 1000:.0f} ms", number, least, ours)
+                _note(figures, f"distance {ROUND_TRIP * 1000:.0f} ms", number, floor_time, our_time)
 
 
 async def memory(figures: Figures, options: argparse.Namespace, work: Path) -> None:
-    with sshd_fleet(options.targets, work) as fleet, keeping(fleet) as kept:
-        await kept.run("session", "start")
+    with sshd_fleet(options.targets, work) as fleet, keeping(fleet) as session:
+        await session.run("session", "start")
         await asyncio.sleep(2)  # until its starter has loaded all
-        print(f"  memory: {kept.memory():.0f} MiB without connections", flush=True)
-        await kept.run("run", "*", "cmd.run", "hostname")  # a thousand logins at once would take too long
+        print(f"  memory: {session.memory():.0f} MiB without connections", flush=True)
+        await session.run("run", "*", "cmd.run", "hostname")  # a thousand logins at once would take too long
         for _ in range(3):
-            took, _ = await kept.run("run", "*", "cmd.run", "hostname", "--concurrency", str(options.targets))
+            took, _ = await session.run("run", "*", "cmd.run", "hostname", "--concurrency", str(options.targets))
             print(f"  memory: a command on {len(fleet)} targets takes {took:.1f} s", flush=True)
         await asyncio.sleep(1)
-        print(f"  memory: {kept.memory():.0f} MiB with {len(fleet)} connections", flush=True)
+        print(f"  memory: {session.memory():.0f} MiB with {len(fleet)} connections", flush=True)
 
 
 async def lag(figures: Figures, options: argparse.Namespace, work: Path) -> None:
@@ -217,12 +221,12 @@ async def lag(figures: Figures, options: argparse.Namespace, work: Path) -> None
             late: list[float] = []
             watch = asyncio.ensure_future(_lateness(late))
             began = time.perf_counter()
-            found = [ret async for ret in client.stream_apply(Selection("*"), ["bench"], JobOptions())]
+            returns = [ret async for ret in client.stream_apply(Selection("*"), ["bench"], JobOptions())]
             took = time.perf_counter() - began
             watch.cancel()
             late.sort()
             worst, usual = late[-1] * 1000, late[int(len(late) * 0.99)] * 1000
-            good = sum(not ret.exit_code for ret in found)
+            good = sum(not ret.exit_code for ret in returns)
             print(f"  lag: run {number} on {len(fleet)} targets, {good} good, took {took:.1f} s; the loop was late by")
             print(f"    {usual:.0f} ms (99 %), at most {worst:.0f} ms", flush=True)
 
@@ -236,10 +240,10 @@ async def _lateness(late: list[float]) -> None:
 
 
 @contextlib.contextmanager
-def far(fleet: Fleet) -> Iterator[tuple[Path, int]]:
+def distant_target(fleet: Fleet) -> Iterator[tuple[Path, int]]:
     """(inventory file, port): only the first target, reached through a proxy with a delay."""
-    words = [sys.executable, HERE / "distance.py", str(ROUND_TRIP), str(fleet.hosts[0].port)]
-    process = subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, text=True)
+    argv = [sys.executable, HERE / "distance.py", str(ROUND_TRIP), str(fleet.hosts[0].port)]
+    process = subprocess.Popen(list(map(str, argv)), stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         port = int(process.stdout.readline())
@@ -248,26 +252,29 @@ def far(fleet: Fleet) -> Iterator[tuple[Path, int]]:
         document["hosts"] = {id: {**document["hosts"][id], "port": port}}
         path = fleet.work / "far.yaml"
         path.write_text(yaml.safe_dump(document))
-        known = fleet.known_hosts.read_text()
+        known_hosts = fleet.known_hosts.read_text()
         with fleet.known_hosts.open("a") as stream:
-            stream.write(known.replace(f":{fleet.hosts[0].port} ", f":{port} "))
+            stream.write(known_hosts.replace(f":{fleet.hosts[0].port} ", f":{port} "))
         yield path, port
     finally:
         process.kill()
         process.wait()
 
 
-def _stat(place: Path) -> str:
-    names = f'f"{place}/{{n:02}}.conf"'
+def _stat(folder: Path) -> str:
+    names = f'f"{folder}/{{n:02}}.conf"'
     return f"python3 -I -S -c 'import os; print(sum(os.stat({names}).st_size > 0 for n in range({FILES})))'"
 
 
-def _note(figures: Figures, section: str, number: int, least: float, ours: float) -> None:
+def _note(figures: Figures, section: str, number: int, floor_time: float, our_time: float) -> None:
     counts = number >= BEFORE
-    print(f"  {section}: floor {least:.3f} s, pushsalt {ours:.3f} s{'' if counts else ' (not counted)'}", flush=True)
+    print(
+        f"  {section}: floor {floor_time:.3f} s, pushsalt {our_time:.3f} s{'' if counts else ' (not counted)'}",
+        flush=True,
+    )
     if counts:
-        figures.add(section, "floor", least)
-        figures.add(section, "pushsalt", ours)
+        figures.add(section, "floor", floor_time)
+        figures.add(section, "pushsalt", our_time)
 
 
 SECTIONS = {"commands": commands, "states": states, "distance": distance, "memory": memory, "lag": lag}
@@ -279,8 +286,8 @@ async def main(options: argparse.Namespace) -> None:
     figures = Figures()
     with tempfile.TemporaryDirectory(prefix="pushsalt-kept-") as folder:
         for section in options.section or SECTIONS:
-            work = SECTIONS[section]
-            await work(figures, options, Path(folder) / section)
+            measure = SECTIONS[section]
+            await measure(figures, options, Path(folder) / section)
     if figures.runs:
         print(figures.table())
 

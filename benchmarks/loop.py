@@ -22,7 +22,7 @@ async def main(fleet: dict[str, Any], width: int, command: str) -> None:
     known_hosts = asyncssh.read_known_hosts(fleet["known_hosts"])
     free = asyncio.Semaphore(width)
 
-    async def one(host: str, port: int, user: str) -> None:
+    async def run_on_host(host: str, port: int, user: str) -> None:
         async with (
             free,
             asyncssh.connect(
@@ -32,7 +32,7 @@ async def main(fleet: dict[str, Any], width: int, command: str) -> None:
             done = await connection.run(command, check=True)
             print(str(done.stdout).strip())
 
-    await asyncio.gather(*(one(each["host"], each["port"], each["user"]) for each in fleet["hosts"]))
+    await asyncio.gather(*(run_on_host(target["host"], target["port"], target["user"]) for target in fleet["hosts"]))
 
 
 if __name__ == "__main__":

@@ -41,9 +41,9 @@ def _end_leftovers() -> None:
     """End the daemons of the command, which are children of this process now, until none is left."""
     end = time.monotonic() + 10
     while children := _children():
-        number = signal.SIGTERM if time.monotonic() < end - 5 else signal.SIGKILL
+        signal_number = signal.SIGTERM if time.monotonic() < end - 5 else signal.SIGKILL
         for pid in children:
-            os.kill(pid, number)
+            os.kill(pid, signal_number)
         time.sleep(0.02)
         while children and os.waitpid(-1, os.WNOHANG)[0]:
             children.pop()

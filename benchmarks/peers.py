@@ -37,21 +37,21 @@ def cache_dir() -> Path:
 class Venvs:
     """The environments of the peers: created if missing, or existing ones given as ``{peer: folder}``."""
 
-    def __init__(self, given: dict[str, Path]) -> None:
-        self._given = given
+    def __init__(self, folders: dict[str, Path]) -> None:
+        self._folders = folders
 
     def bin(self, name: str, program: str) -> str:
         """The path of a program of a peer."""
         return str(self.folder(name) / "bin" / program)
 
     def folder(self, name: str) -> Path:
-        return self._given.get(name) or cache_dir() / name
+        return self._folders.get(name) or cache_dir() / name
 
     def make(self, peer: Peer) -> None:
         """Create an environment. Raises CalledProcessError if the installation fails."""
         folder = self.folder(peer.name)
         ready = folder / ".ready"
-        if peer.name in self._given or ready.exists():
+        if peer.name in self._folders or ready.exists():
             return
         print(f"installing {', '.join(peer.requirements)} into {folder}", file=sys.stderr)
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
@@ -63,10 +63,10 @@ class Venvs:
         """The versions of its distributions, as text; empty for a missing environment."""
         argv = [self.bin(peer.name, "python"), "-c", _VERSION, *peer.distributions]
         try:
-            found = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()
+            versions = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()
         except (OSError, subprocess.CalledProcessError):
             return ""
-        return " + ".join(f"{name} {version}" for name, version in zip(peer.distributions, found, strict=True))
+        return " + ".join(f"{name} {version}" for name, version in zip(peer.distributions, versions, strict=True))
 
     def site_packages(self, name: str) -> Path:
         """The site-packages of an environment; a missing path if it was not made, since nothing runs in it."""

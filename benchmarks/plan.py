@@ -34,7 +34,7 @@ import fleet as fleets  # noqa: E402
 TEXT = "".join(f"line {number} of a file that is planned\n" for number in range(40))
 
 
-def project(folder: Path, top: Path, states: int) -> None:
+def create_project(folder: Path, top: Path, states: int) -> None:
     """A project for this machine, with states for files below ``top``."""
     (folder / "salt").mkdir()
     (folder / "salt/plain").write_text(TEXT)
@@ -56,12 +56,12 @@ def prepare(top: Path, states: int, kind: str) -> None:
             path.chmod(0o644)
 
 
-def run(folder: Path, words: list[str], home: Path | None = None) -> tuple[float, float]:
+def run(folder: Path, arguments: list[str], home: Path | None = None) -> tuple[float, float]:
     """CPU and wall-clock seconds of a command."""
     environment = {**(contenders.environment(home) if home else os.environ)}
     environment["PUSHSALT_CACHE"] = str(folder.parent / "cache")
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    argv = [sys.executable, "-m", "pushsalt", *words, "--out", "json"]
+    argv = [sys.executable, "-m", "pushsalt", *arguments, "--out", "json"]
     subprocess.run(argv, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
     with contextlib.suppress(ChildProcessError):
         while True:
@@ -74,55 +74,55 @@ def run(folder: Path, words: list[str], home: Path | None = None) -> tuple[float
 
 
 @contextlib.contextmanager
-def fleet_of(given: argparse.Namespace, work: Path) -> Iterator[fleets.Fleet]:
+def fleet_of(options: argparse.Namespace, work: Path) -> Iterator[fleets.Fleet]:
     """The targets of ``--sshd`` or ``--machines``."""
-    if given.sshd:
-        with fleets.sshd_fleet(given.sshd, work) as found:
-            yield found
+    if options.sshd:
+        with fleets.sshd_fleet(options.sshd, work) as fleet:
+            yield fleet
     else:
-        with fleets.machine_fleets([given.machines], work) as (found,):
-            yield found
+        with fleets.machine_fleets([options.machines], work) as (fleet,):
+            yield fleet
 
 
-def applied(given: argparse.Namespace, place: Path) -> None:
+def measure_apply(options: argparse.Namespace, scratch: Path) -> None:
     """Print the costs of ``apply FILE.plan`` and of ``apply`` where nothing is to be changed."""
-    folder, work = place / "project", place / "fleet"
+    folder, work = scratch / "project", scratch / "fleet"
     folder.mkdir()
     work.mkdir()
-    with fleet_of(given, work) as fleet:
+    with fleet_of(options, work) as fleet:
         # servers on loopback have one file system
-        top = (place / "top" if given.sshd else Path(contenders.PLACE)) / "{{ grains.id }}"
-        project(folder, top, given.states)
+        top = (scratch / "top" if options.sshd else Path(contenders.PLACE)) / "{{ grains.id }}"
+        create_project(folder, top, options.states)
         (folder / "inventory.yaml").write_text(fleet.native.read_text())
         data = json.loads((folder / "salt/s.sls").read_text())
         data[str(top)] = {"file.directory": [{"makedirs": True}, {"order": "first"}]}
         (folder / "salt/s.sls").write_text(json.dumps(data))
-        for words in (["apply", "*", "s"], ["plan", "*", "s", "-o", "a.plan"]):
-            run(folder, words, fleet.home)
+        for arguments in (["apply", "*", "s"], ["plan", "*", "s", "-o", "a.plan"]):
+            run(folder, arguments, fleet.home)
         compare(
-            f"{len(fleet)} targets, {given.states} states",
+            f"{len(fleet)} targets, {options.states} states",
             {"apply": ["apply", "*", "s"], "apply a.plan": ["apply", "a.plan"]},
             folder,
-            given.times,
+            options.times,
             fleet.home,
         )
 
 
 def compare(kind: str, commands: dict[str, list[str]], folder: Path, times: int, home: Path | None = None) -> None:
     """Run the commands in turns and print their costs; the first one is the base of the ratios."""
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
-    for time_ in range(times + 1):
-        for name, words in commands.items():
-            one = run(folder, words, home)
-            if time_:  # the first run fills caches
-                found[name].append(one)
+    costs_by_name: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+    for number in range(times + 1):
+        for name, arguments in commands.items():
+            cost = run(folder, arguments, home)
+            if number:  # the first run fills caches
+                costs_by_name[name].append(cost)
     base: tuple[float, ...] = ()
-    for name, all_ in found.items():
-        costs = tuple(statistics.median(values) for values in zip(*all_, strict=True))
+    for name, rounds in costs_by_name.items():
+        costs = tuple(statistics.median(values) for values in zip(*rounds, strict=True))
         base = base or costs
         texts = [
-            f"{cost:6.2f} s {what} ({cost / first:.2f}x)"
-            for cost, first, what in zip(costs, base, ("CPU", "wall-clock"), strict=True)
+            f"{cost:6.2f} s {unit} ({cost / first:.2f}x)"
+            for cost, first, unit in zip(costs, base, ("CPU", "wall-clock"), strict=True)
         ]
         print(f"{kind:8} {name:13} {' '.join(texts)}", flush=True)
 
@@ -138,18 +138,18 @@ def main() -> None:
     options.states = options.states or (50 if fleet else 200)
     if not fleet:
         ctypes.CDLL(None).prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: orphaned processes become children of this one
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as scratch:
         if fleet:
-            applied(options, Path(place))
+            measure_apply(options, Path(scratch))
             return
-        folder, top = Path(place, "project"), Path(place, "top")
+        folder, top = Path(scratch, "project"), Path(scratch, "top")
         folder.mkdir()
         top.mkdir()
-        project(folder, top, options.states)
+        create_project(folder, top, options.states)
         commands = {
             "apply --test": ["apply", "here", "s", "--test"],
             "plan": ["plan", "here", "s"],
-            "plan -o": ["plan", "here", "s", "-o", str(Path(place, "a.plan"))],
+            "plan -o": ["plan", "here", "s", "-o", str(Path(scratch, "a.plan"))],
         }
         for kind in ("same", "new", "changed"):
             prepare(top, options.states, kind)

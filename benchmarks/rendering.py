@@ -26,15 +26,15 @@ FORMULA = "apache"
 
 def hosts(count: int, *, different: bool) -> dict[str, object]:
     """Offline hosts: Debian, as a formula sees it."""
-    made = {}
-    for at in range(count):
+    hosts_by_id = {}
+    for number in range(count):
         grains = {"os": "Debian", "os_family": "Debian", "osrelease": "12", "oscodename": "bookworm", "init": "systemd"}
         host: dict[str, object] = {"transport": "offline", "grains": grains}
         if different:
-            grains["number"] = str(at)
-            host["pillar"] = {FORMULA: {"vhosts": {f"site{at}.example": {"port": 8000 + at}}}}
-        made[f"host{at:04}"] = host
-    return {"hosts": made}
+            grains["number"] = str(number)
+            host["pillar"] = {FORMULA: {"vhosts": {f"site{number}.example": {"port": 8000 + number}}}}
+        hosts_by_id[f"host{number:04}"] = host
+    return {"hosts": hosts_by_id}
 
 
 def run(checkout: Path, folder: Path) -> tuple[float, float]:
@@ -64,15 +64,15 @@ def main() -> None:
         f"{options.hosts} different": (options.hosts, True),
     }
     for name, (count, different) in cases.items():
-        with tempfile.TemporaryDirectory() as place:
-            folder = Path(place)
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch)
             (folder / "inventory.yaml").write_text(json.dumps(hosts(count, different=different)))
             (folder / "pushsalt.yaml").write_text(json.dumps({"file_roots": {"base": [str(ROOT / "formulas")]}}))
-            seen: dict[Path, list[tuple[float, float]]] = {checkout: [] for checkout in checkouts}
+            costs: dict[Path, list[tuple[float, float]]] = {checkout: [] for checkout in checkouts}
             for _ in range(options.rounds + 1):
                 for checkout in checkouts:
-                    seen[checkout].append(run(checkout, folder))
-        for checkout, rounds in seen.items():
+                    costs[checkout].append(run(checkout, folder))
+        for checkout, rounds in costs.items():
             wall, cpu = (statistics.median(column) for column in zip(*rounds[1:], strict=True))
             print(f"{name:16} {checkout.name:12} {wall * 1000:9.1f} ms wall {cpu * 1000:9.1f} ms cpu")
 

@@ -90,8 +90,8 @@ TITLES = {
 }
 
 
-def median(costs: list[Cost], what: str) -> float:
-    return statistics.median(cost[what] for cost in costs)
+def median(costs: list[Cost], key: str) -> float:
+    return statistics.median(cost[key] for cost in costs)
 
 
 def about(peers: list[str]) -> dict[str, str]:

@@ -35,21 +35,21 @@ addEventListener("load", () => {
 
 def states(number: int, own: str) -> dict[str, Any]:
     """The returns of a target's states; ``own`` makes them different from those of other targets."""
-    found: dict[str, Any] = {}
-    for at in range(number):
-        changed = bool(own) and at % 3 == 0
-        body = f"--- \n+++ \n@@ -1,3 +1,3 @@\n # file {at}\n-host = old\n+host = {own}\n end\n"
-        found[f"file_|-c{at}_|-/etc/app/c{at}.conf_|-managed"] = {
-            "result": not (own.endswith("0") and at == number - 1),
+    returns: dict[str, Any] = {}
+    for position in range(number):
+        changed = bool(own) and position % 3 == 0
+        body = f"--- \n+++ \n@@ -1,3 +1,3 @@\n # file {position}\n-host = old\n+host = {own}\n end\n"
+        returns[f"file_|-c{position}_|-/etc/app/c{position}.conf_|-managed"] = {
+            "result": not (own.endswith("0") and position == number - 1),
             "changes": {"diff": body} if changed else {},
-            "comment": f"The file /etc/app/c{at}.conf {'is updated' if changed else 'is in the correct state'}",
-            "name": f"/etc/app/c{at}.conf",
-            "__id__": f"c{at}",
+            "comment": f"The file /etc/app/c{position}.conf {'is updated' if changed else 'is in the correct state'}",
+            "name": f"/etc/app/c{position}.conf",
+            "__id__": f"c{position}",
             "__sls__": "app",
-            "__run_num__": at,
-            "duration": 1.5 + at,
+            "__run_num__": position,
+            "duration": 1.5 + position,
         }
-    return found
+    return returns
 
 
 def page(path: Path, targets: int, number: int, alike: bool) -> None:
@@ -69,13 +69,13 @@ def load(path: Path, folder: Path) -> int:
     text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", path.read_text("utf-8"))
     measured = path.with_suffix(".measured.html")
     measured.write_text(text.replace("</head>", f"<script>{MEASURE}</script></head>", 1), "utf-8")
-    words = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/chromium"]
-    argv = ["chromium", *words, "--dump-dom", f"file://{measured}"]
+    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/chromium"]
+    argv = ["chromium", *options, "--dump-dom", f"file://{measured}"]
     dom = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=300).stdout
-    found = re.search(r"<title>took (\d+) ms</title>", dom)
-    if found is None:
+    match = re.search(r"<title>took (\d+) ms</title>", dom)
+    if match is None:
         raise SystemExit("the page did not load")
-    return int(found[1])
+    return int(match[1])
 
 
 def main() -> None:

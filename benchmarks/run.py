@@ -53,29 +53,35 @@ class Bench:
 
     def compare(self, section: str, runners: Sequence[Contender], home: Path, rounds: int | None = None) -> None:
         """Run all contenders, interleaved; one that fails is reported and left out."""
-        chosen = [each for each in runners if not self.plan.only or any(word in each.name for word in self.plan.only)]
+        chosen = [
+            contender
+            for contender in runners
+            if not self.plan.only or any(name in contender.name for name in self.plan.only)
+        ]
         broken: set[str] = set()
         rounds = self.plan.rounds if rounds is None else rounds
         for number in range(rounds + 1):
-            for each in chosen:
-                if each.name in broken or number > (min(self.plan.heavy_rounds, rounds) if each.heavy else rounds):
+            for contender in chosen:
+                if contender.name in broken or number > (
+                    min(self.plan.heavy_rounds, rounds) if contender.heavy else rounds
+                ):
                     continue
-                cost, trouble = self._once(each, home, first=number == 0)
-                if trouble:
-                    broken.add(each.name)
-                    self.results.failed(section, each.name, trouble)
-                    print(f"  {each.name}: {trouble}", file=sys.stderr)
+                cost, reason = self._run_once(contender, home, first=number == 0)
+                if reason:
+                    broken.add(contender.name)
+                    self.results.failed(section, contender.name, reason)
+                    print(f"  {contender.name}: {reason}", file=sys.stderr)
                 else:
                     shown = f"{cost['wall']:8.3f} s wall {cost['cpu']:8.3f} s cpu {cost['rss']:6.0f} MiB"
-                    print(f"  {number} {shown}  {each.name}", file=sys.stderr, flush=True)
+                    print(f"  {number} {shown}  {contender.name}", file=sys.stderr, flush=True)
                     if number:
-                        self.results.add(section, each.name, cost)
+                        self.results.add(section, contender.name, cost)
                 self.results.save(self.plan.out)
 
-    def _once(self, each: Contender, home: Path, *, first: bool) -> tuple[dict[str, float], str]:
+    def _run_once(self, contender: Contender, home: Path, *, first: bool) -> tuple[dict[str, float], str]:
         with tempfile.TemporaryDirectory() as folder:
             cost_file, output = Path(folder) / "cost", Path(folder) / "output"
-            argv = [sys.executable, HERE / "measure.py", cost_file, str(self.plan.limit), *each.argv]
+            argv = [sys.executable, HERE / "measure.py", cost_file, str(self.plan.limit), *contender.argv]
             with output.open("wb") as stream:
                 subprocess.run(
                     argv,
@@ -83,12 +89,12 @@ class Bench:
                     stderr=subprocess.STDOUT,
                     cwd=home,
                     check=True,
-                    env={**contenders.environment(home), **each.env},
+                    env={**contenders.environment(home), **contender.env},
                 )
             cost: dict[str, float] = json.loads(cost_file.read_text())
             text = output.read_text("utf-8", "replace")
         # The first round may change something; later ones must show success in their output.
-        if cost["status"] != 0 or not (first or each.done(text)):
+        if cost["status"] != 0 or not (first or contender.done(text)):
             return cost, f"status {cost['status']:.0f}, and its output ends: {text.strip()[-600:]}"
         return cost, ""
 
@@ -98,12 +104,12 @@ def startup(bench: Bench, venvs: Venvs, work: Path) -> None:
     home = work / "home"
     home.mkdir(parents=True)
     run = [*contenders.PUSHSALT, "run", "localhost", "test.ping"]
-    found = [
+    runners = [
         Contender("python -c pass", [sys.executable, "-c", "pass"], lambda output: True),
         Contender("pushsalt --help", [*contenders.PUSHSALT, "--help"], lambda output: "apply" in output),
         Contender("pushsalt run localhost test.ping", run, lambda output: "rue" in output),
     ]
-    bench.compare("startup", found, home, rounds=max(15, bench.plan.rounds))
+    bench.compare("startup", runners, home, rounds=max(15, bench.plan.rounds))
 
 
 def fanout(bench: Bench, venvs: Venvs, work: Path, counts: Sequence[int]) -> None:
@@ -115,37 +121,37 @@ def fanout(bench: Bench, venvs: Venvs, work: Path, counts: Sequence[int]) -> Non
 
 def states(bench: Bench, venvs: Venvs, work: Path, counts: Sequence[int]) -> None:
     """Fifty unchanged files on booted machines."""
-    with fleets.machine_fleets(list(counts), work) as found:
-        for fleet in found:
+    with fleets.machine_fleets(list(counts), work) as by_count:
+        for fleet in by_count:
             bench.compare(f"states {len(fleet)}", contenders.states(fleet, venvs), fleet.home)
 
 
 def memory(bench: Bench, venvs: Venvs, work: Path) -> None:
     """The controller's peak memory with a hundred concurrent targets: a command, and a run of fifty states each."""
     with fleets.sshd_fleet(100, work) as fleet:
-        words = ("--concurrency", "100", "--out", "json")
-        found = [
-            Contender(f"pushsalt {' '.join(asked)}", contenders.pushsalt(fleet, *asked, *words), bool)
-            for asked in (("run", "*", "cmd.run", "hostname"), ("apply", "*", "bench", "--test"))
+        options = ("--concurrency", "100", "--out", "json")
+        runners = [
+            Contender(f"pushsalt {' '.join(command)}", contenders.pushsalt(fleet, *command, *options), bool)
+            for command in (("run", "*", "cmd.run", "hostname"), ("apply", "*", "bench", "--test"))
         ]
-        bench.compare("memory", found, fleet.home, rounds=3)
+        bench.compare("memory", runners, fleet.home, rounds=3)
 
 
 def concurrency(bench: Bench, venvs: Venvs, work: Path) -> None:
     """The effect of the number of connections on a hundred targets."""
     with fleets.sshd_fleet(100, work) as fleet:
-        words = ("run", "*", "cmd.run", "hostname", "--out", "json", "--concurrency")
-        found = [
-            Contender(f"--concurrency {width}", contenders.pushsalt(fleet, *words, str(width)), bool)
+        options = ("run", "*", "cmd.run", "hostname", "--out", "json", "--concurrency")
+        runners = [
+            Contender(f"--concurrency {width}", contenders.pushsalt(fleet, *options, str(width)), bool)
             for width in WIDTHS
         ]
-        bench.compare("concurrency", found, fleet.home)
+        bench.compare("concurrency", runners, fleet.home)
 
 
 def main() -> None:
     options = _options()
-    given = dict(text.split("=", 1) for text in options.venv)
-    venvs = Venvs({name: Path(path).resolve() for name, path in given.items()})
+    venv_paths = dict(text.split("=", 1) for text in options.venv)
+    venvs = Venvs({name: Path(path).resolve() for name, path in venv_paths.items()})
     plan = Plan(options.rounds, options.heavy_rounds, options.limit, tuple(options.only), options.out)
     results = report.Results.load(options.out) if options.keep else report.Results()
     if not options.only or set(options.only) - {"pushsalt", "loop", "xargs"}:
@@ -153,12 +159,12 @@ def main() -> None:
             venvs.make(peer)
     results.about = report.about([text for peer in PEERS if (text := venvs.versions(peer))])
     bench = Bench(plan, results)
-    lacking = dict.fromkeys(("fanout", "memory", "concurrency"), sshd.missing()) | {"states": machines.missing()}
+    missing = dict.fromkeys(("fanout", "memory", "concurrency"), sshd.missing()) | {"states": machines.missing()}
     with tempfile.TemporaryDirectory(prefix="pushsalt-benchmark-") as folder:
         for section in options.section or SECTIONS:
-            if lacking.get(section):
-                print(f"{section}: left out: {lacking[section]}", file=sys.stderr)
-                results.failed(section, "all", f"left out: {lacking[section]}")
+            if missing.get(section):
+                print(f"{section}: left out: {missing[section]}", file=sys.stderr)
+                results.failed(section, "all", f"left out: {missing[section]}")
                 continue
             print(section, file=sys.stderr, flush=True)
             results.forget(section)
@@ -181,10 +187,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--heavy-rounds", type=int, default=3, help="of the slow tools (default: %(default)s)")
     parser.add_argument("--targets", type=int, nargs="+", default=[1, 10, 100], help="fan-out sizes")
     parser.add_argument("--machines", type=int, nargs="+", default=[1, 8], help="machines for the states")
-    only = "contenders whose name has this text; repeatable"
-    parser.add_argument("--only", action="append", default=[], metavar="TEXT", help=only)
-    given = "use this environment for a peer instead of making one; repeatable"
-    parser.add_argument("--venv", action="append", default=[], metavar="PEER=FOLDER", help=given)
+    only_help = "contenders whose name has this text; repeatable"
+    parser.add_argument("--only", action="append", default=[], metavar="TEXT", help=only_help)
+    venv_help = "use this environment for a peer instead of making one; repeatable"
+    parser.add_argument("--venv", action="append", default=[], metavar="PEER=FOLDER", help=venv_help)
     parser.add_argument("--limit", type=float, default=900, help="seconds for one run (default: %(default)s)")
     parser.add_argument("--out", type=Path, default=HERE / "results.json", help="results, and their table beside it")
     parser.add_argument("--keep", action="store_true", help="keep the results of sections that are not run now")

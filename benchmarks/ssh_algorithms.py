@@ -108,8 +108,8 @@ async def main() -> None:
 
 
 async def report(bed: SshdBed, name: str, id: str, **algorithms: Any) -> None:
-    found = [await login(bed, id, **algorithms) for _ in range(LOGINS)]
-    wall, cpu = (statistics.median(column) for column in zip(*found, strict=True))
+    milliseconds = [await login(bed, id, **algorithms) for _ in range(LOGINS)]
+    wall, cpu = (statistics.median(column) for column in zip(*milliseconds, strict=True))
     print(f"  {name:40} {wall:6.1f} ms wall {cpu:6.2f} ms CPU")
 
 

@@ -59,8 +59,8 @@ class Starts:
         return sent
 
 
-async def _bare(words: list[str]) -> int:
-    process = await asyncio.create_subprocess_exec(*words, stdout=subprocess.DEVNULL)
+async def _bare(argv: list[str]) -> int:
+    process = await asyncio.create_subprocess_exec(*argv, stdout=subprocess.DEVNULL)
     await process.wait()
     return 0
 
@@ -90,8 +90,8 @@ async def main(rounds: int) -> None:
                 before = _used()
                 sent[name] = await run()
                 costs[name] += [_used() - before] if number else []
-        for name, found in costs.items():
-            print(f"{statistics.median(found):7.2f} ms  {min(found):7.2f} least  {sent[name]:8} bytes  {name}")
+        for name, times in costs.items():
+            print(f"{statistics.median(times):7.2f} ms  {min(times):7.2f} least  {sent[name]:8} bytes  {name}")
 
 
 if __name__ == "__main__":

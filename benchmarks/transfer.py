@@ -61,11 +61,11 @@ class Bench:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"file {number}\n" * 40)
         time.sleep(4)  # a file that was just written is hashed again
-        words = ("file.recurse", str(dest), "source=salt://tree")
-        first = self.apply(*words)
-        same = statistics.median(self.apply(*words) for _ in range(rounds))
+        arguments = ("file.recurse", str(dest), "source=salt://tree")
+        first = self.apply(*arguments)
+        same = statistics.median(self.apply(*arguments) for _ in range(rounds))
         (source / "d1" / "f1").write_text("one\n")
-        changed = self.apply(*words)
+        changed = self.apply(*arguments)
         return (
             f"{files} files: first {first:.2f} s, unchanged {same:.2f} s, one changed {changed:.2f} s; {self.memory()}"
         )
@@ -75,9 +75,9 @@ class Bench:
             for _ in range(size):
                 stream.write(os.urandom(1_000_000))
         time.sleep(4)
-        words = ("file.managed", str(self.folder / "large"), "source=salt://large")
-        first = self.apply(*words)
-        same = statistics.median(self.apply(*words) for _ in range(rounds))
+        arguments = ("file.managed", str(self.folder / "large"), "source=salt://large")
+        first = self.apply(*arguments)
+        same = statistics.median(self.apply(*arguments) for _ in range(rounds))
         return f"{size} MB: first {first:.2f} s, unchanged {same:.2f} s; {self.memory()}"
 
     def memory(self) -> str:

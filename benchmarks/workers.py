@@ -50,14 +50,14 @@ class Bed:
         self.folder = work / "project"
         self.folder.mkdir(parents=True)
         self.env = {**contenders.environment(work), "HOME": str(work)}
-        self.place = work / "managed"
+        self.managed = work / "managed"
         files = self.folder / "salt/files"
         files.mkdir(parents=True)
         high = {}
         for number in range(FILES):
             (files / f"{number:02}.conf").write_text(f"# file {number}\n" + "setting = value\n" * 20)
-            given = [{"source": f"salt://files/{number:02}.conf"}, {"makedirs": True}]
-            high[str(self.place / f"{number:02}.conf")] = {"file.managed": given}
+            arguments = [{"source": f"salt://files/{number:02}.conf"}, {"makedirs": True}]
+            high[str(self.managed / f"{number:02}.conf")] = {"file.managed": arguments}
         (self.folder / "salt/bench.sls").write_text(yaml.safe_dump(high, sort_keys=False))
         (self.folder / "pushsalt.yaml").write_text("file_roots: {base: [salt]}\n")
         (self.folder / "inventory.yaml").write_text(json.dumps({"defaults": {"site": SITE}, "hosts": hosts}))
@@ -84,46 +84,48 @@ class Bed:
         running: list[subprocess.Popen[str]] = []
         try:
             for number in range(count):
-                words = ("worker", "--keys", str(self.folder / f"worker-{SITE}"), "--workers", url)
-                words += ("--cache-dir", str(work / f"cache-{number}"))
-                argv = [*program, *words] if program else self.argv(*words)
+                arguments = ("worker", "--keys", str(self.folder / f"worker-{SITE}"), "--workers", url)
+                arguments += ("--cache-dir", str(work / f"cache-{number}"))
+                argv = [*program, *arguments] if program else self.argv(*arguments)
                 log = (work / f"worker-{number}.log").open("w")
                 running.append(
                     subprocess.Popen(argv, env=self.env, cwd=self.folder, stdout=subprocess.PIPE, stderr=log, text=True)
                 )
                 log.close()
-            for each in running:
-                assert each.stdout is not None and "ready" in each.stdout.readline()
+            for process in running:
+                assert process.stdout is not None and "ready" in process.stdout.readline()
             yield running
         finally:
-            for each in running:
-                each.terminate()
-            for each in running:
-                each.wait()
+            for process in running:
+                process.terminate()
+            for process in running:
+                process.wait()
 
 
 def compare_with_controller(section: str, options: argparse.Namespace, work: Path) -> None:
-    words = {"apply": ("apply", "*", "bench"), "run": ("run", "*", "cmd.run", "hostname")}[section]
+    arguments = {"apply": ("apply", "*", "bench"), "run": ("run", "*", "cmd.run", "hostname")}[section]
     with sshd_fleet(options.targets, work) as fleet:
-        hosts = {each.id: fleet._native(each) for each in fleet.hosts}
+        hosts = {host.id: fleet._native(host) for host in fleet.hosts}
         bed = Bed(work / "bed2", hosts)
         shutil.copy(fleet.key, bed.folder / f"worker-{SITE}/ssh" / fleet.key.name)
         (work / "bed2/.ssh").mkdir(mode=0o700)
         shutil.copy(fleet.known_hosts, work / "bed2/.ssh/known_hosts")
-        found: dict[str, list[float]] = {"controller": [], "workers": []}
+        seconds: dict[str, list[float]] = {"controller": [], "workers": []}
         with (
             NatsServer(work / "nats", bed.folder / "workers/nats.conf") as server,
             bed.workers(server.url, options.workers, work),
         ):
             for number in range(options.rounds + BEFORE):
-                for name, more in (("controller", ()), ("workers", ("--workers", server.url))):
-                    took, out = bed.run(*words, "--out", "json", "--cache-dir", str(work / f"cache-{name}"), *more)
+                for name, worker_options in (("controller", ()), ("workers", ("--workers", server.url))):
+                    took, out = bed.run(
+                        *arguments, "--out", "json", "--cache-dir", str(work / f"cache-{name}"), *worker_options
+                    )
                     returns = json.loads(out)
                     assert len(returns) == len(fleet), out[:500]
                     if number >= BEFORE:
-                        found[name].append(took)
+                        seconds[name].append(took)
                     print(f"  {section} {name}: {took:.2f} s{'' if number >= BEFORE else ' (not counted)'}", flush=True)
-    plain, ours = (statistics.median(found[name]) for name in ("controller", "workers"))
+    plain, ours = (statistics.median(seconds[name]) for name in ("controller", "workers"))
     print(f"| {section} {len(fleet)} | {plain:.2f} s | {ours:.2f} s | {ours / plain:.2f} |", flush=True)
 
 
@@ -132,10 +134,10 @@ def handoff(options: argparse.Namespace, work: Path) -> None:
     bed = Bed(work, hosts)
     with NatsServer(work / "nats", bed.folder / "workers/nats.conf") as server:
         for number in range(3):
-            words = bed.argv("run", "*", "test.ping", "--workers", server.url, "--out", "json")
+            argv = bed.argv("run", "*", "test.ping", "--workers", server.url, "--out", "json")
             began = time.time()
             process = subprocess.Popen(
-                words, env=bed.env, cwd=bed.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                argv, env=bed.env, cwd=bed.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
             try:
                 shards, first, last = asyncio.run(shards_stored(server.url, bed.folder / "workers", process))
@@ -153,9 +155,9 @@ async def _prepare(url: str, folder: Path) -> None:
     """Create the streams of the site, for which workers wait."""
     from pushsalt.workers import connection
 
-    made = await connection.connect(url, folder)
-    await made.setup([SITE])
-    await made.close()
+    client = await connection.connect(url, folder)
+    await client.setup([SITE])
+    await client.close()
 
 
 async def shards_stored(
@@ -164,14 +166,14 @@ async def shards_stored(
     """(shards, Unix time of the first one, of the last one) when no more come. ``purge``: empty the queue."""
     from pushsalt.workers import connection, names
 
-    made = await connection.connect(url, folder)
+    client = await connection.connect(url, folder)
     before = -1
     try:
         while True:
             await asyncio.sleep(1.0)
             assert process.poll() is None
             try:
-                answer = await made.nc.request(f"$JS.API.STREAM.INFO.{names.work_stream(SITE)}", b"")
+                answer = await client.nc.request(f"$JS.API.STREAM.INFO.{names.work_stream(SITE)}", b"")
             except Exception:
                 continue
             state = json.loads(answer.data).get("state") or {}
@@ -179,11 +181,11 @@ async def shards_stored(
             if count and count == before:
                 times = [_seconds(state[name]) for name in ("first_ts", "last_ts")]
                 if purge:
-                    await made.js.purge_stream(names.work_stream(SITE))
+                    await client.js.purge_stream(names.work_stream(SITE))
                 return count, times[0], times[1]
             before = count
     finally:
-        await made.close()
+        await client.close()
 
 
 def _seconds(text: str) -> float:

@@ -109,15 +109,15 @@ def cpu_seconds() -> float:
 
 def fleet(options: argparse.Namespace, work: Path) -> None:
     with SshdBed(work / "sshd") as servers:
-        places = servers.start(options.servers)
-        own = work / "ids"
-        own.mkdir()
+        targets = servers.start(options.servers)
+        folder = work / "ids"
+        folder.mkdir()
         hosts = {}
         for number in range(options.ids):
-            place = places[number % len(places)].host()
-            hosts[f"t{number}"] = {**place, "thin_dir": str(own / f"t{number}")}
+            host = targets[number % len(targets)].host()
+            hosts[f"t{number}"] = {**host, "thin_dir": str(folder / f"t{number}")}
         bed = Bed(work / "bed", hosts)
-        (bed.folder / "salt/counted.sls").write_text(STATES.format(folder=own))
+        (bed.folder / "salt/counted.sls").write_text(STATES.format(folder=folder))
         shutil.copy(servers.key, bed.folder / f"worker-{SITE}/ssh" / servers.key.name)
         (work / "bed/.ssh").mkdir(mode=0o700)
         shutil.copy(servers.known_hosts, work / "bed/.ssh/known_hosts")
@@ -126,26 +126,26 @@ def fleet(options: argparse.Namespace, work: Path) -> None:
             bed.workers(server.url, WORKERS, work) as workers,
         ):
             cpu = cpu_seconds()
-            words = ("apply", "*", "counted", "--out", "json", "--workers", server.url)
-            command = Command(bed, work / "out.json", *words, "--concurrency", str(options.ids))
-            while sum(entry.name.endswith(".count") for entry in os.scandir(own)) < options.ids / 3:
+            arguments = ("apply", "*", "counted", "--out", "json", "--workers", server.url)
+            command = Command(bed, work / "out.json", *arguments, "--concurrency", str(options.ids))
+            while sum(entry.name.endswith(".count") for entry in os.scandir(folder)) < options.ids / 3:
                 time.sleep(1.0)
                 assert command.process.poll() is None
             workers[0].kill()
-            found = command.wait()
+            returns = command.wait()
             cpu = cpu_seconds() - cpu
-    good = [ret for ret in found.values() if "error" not in ret and all(one["result"] for one in ret.values())]
+    good = [ret for ret in returns.values() if "error" not in ret and all(state["result"] for state in ret.values())]
     errors: dict[str, int] = {}
-    for ret in found.values():
+    for ret in returns.values():
         if "error" in ret:
             errors[ret["error"]["kind"]] = errors.get(ret["error"]["kind"], 0) + 1
-    runs = [len(path.read_text().split()) for path in own.glob("*.count")]
-    for path in own.glob("*.count") if options.debug else ():
+    runs = [len(path.read_text().split()) for path in folder.glob("*.count")]
+    for path in folder.glob("*.count") if options.debug else ():
         if len(path.read_text().split()) != 1:
-            print(path.name, list(found[path.stem].items())[:1], flush=True)
+            print(path.name, list(returns[path.stem].items())[:1], flush=True)
     cores = os.cpu_count() or 1
     print(
-        f"fleet {options.ids} ids, {options.servers} sshds, {WORKERS} workers, one killed: {len(found)} returns, "
+        f"fleet {options.ids} ids, {options.servers} sshds, {WORKERS} workers, one killed: {len(returns)} returns, "
         f"{len(good)} good, errors {errors}; run once: {runs.count(1)}, more often: {sum(n > 1 for n in runs)}; "
         f"wall {command.wall:.1f} s, CPU {cpu:.1f} s / {cores} cores = {cpu / cores:.1f} s, "
         f"ratio {command.wall / (cpu / cores):.2f}; controller {command.mebibytes:.0f} MiB",
@@ -157,17 +157,17 @@ def standins(options: argparse.Namespace, work: Path) -> None:
     hosts = {f"t{number}": {"host": "127.0.0.1", "port": 9} for number in range(options.standins)}
     bed = Bed(work, hosts)
     with NatsServer(work / "nats", bed.folder / "workers/nats.conf") as server:
-        words = ("run", "*", "test.ping", "--out", "json", "--workers", server.url)
-        command = Command(bed, work / "out.json", *words, "--concurrency", str(options.standins))
+        arguments = ("run", "*", "test.ping", "--out", "json", "--workers", server.url)
+        command = Command(bed, work / "out.json", *arguments, "--concurrency", str(options.standins))
         shards, first, last = asyncio.run(
             shards_stored(server.url, bed.folder / "workers", command.process, purge=False)
         )
         began = time.time()
         with bed.workers(server.url, WORKERS, work, [sys.executable, "-c", STAND_IN]):
             ready = time.time()
-            found = command.wait()
+            returns = command.wait()
             end = time.time()
-    good = sum(value is True for value in found.values())
+    good = sum(value is True for value in returns.values())
     print(
         f"standins {options.standins} ids: {shards} shards in {last - first:.2f} s, the last one "
         f"{last - command.began:.1f} s after the start of the command; {good} good returns in {end - began:.1f} s "
