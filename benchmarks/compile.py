@@ -121,9 +121,9 @@ def _comparable(low: Any) -> Any:
     return json.loads(json.dumps([{k: v for k, v in chunk.items() if k not in ("order", "__env__")} for chunk in low]))
 
 
-def source(name: str, given: str | None) -> Path:
+def source(name: str, given_source: str | None) -> Path:
     """The folder of a formula; a repository is cloned into the cache."""
-    location = given or f"https://github.com/saltstack-formulas/{name}-formula"
+    location = given_source or f"https://github.com/saltstack-formulas/{name}-formula"
     if "://" not in location:
         return Path(location).expanduser().resolve()
     folder = cache_dir() / "formulas" / name
@@ -134,7 +134,7 @@ def source(name: str, given: str | None) -> Path:
 
 def main() -> None:
     options = _options()
-    given = dict(text.split("=", 1) for text in options.formulas)
+    sources = dict(text.split("=", 1) for text in options.formulas)
     venvs = Venvs({"salt": options.salt} if options.salt else {})
     [salt] = [peer for peer in PEERS if peer.name == "salt"]
     venvs.make(salt)
@@ -143,10 +143,10 @@ def main() -> None:
     results.forget("fleet")
     results.about = results.about or report.about([venvs.versions(salt)])
     with tempfile.TemporaryDirectory(prefix="pushsalt-benchmark-") as folder:
-        for name in given or FORMULAS:
+        for name in sources or FORMULAS:
             print(name, file=sys.stderr, flush=True)
             work = Path(folder) / name
-            case = Case(name, FORMULAS.get(name, name), source(name, given.get(name)), work, options.rounds)
+            case = Case(name, FORMULAS.get(name, name), source(name, sources.get(name)), work, options.rounds)
             try:
                 compile_one(case, venvs.bin("salt", "python"), results)
                 if name == options.fleet:

@@ -1,4 +1,4 @@
-"""A TCP proxy on loopback that delays every byte, as a long way does.
+"""A TCP proxy on loopback that delays every byte, like a connection to a distant host.
 
     python distance.py SECONDS PORT...
 

@@ -184,7 +184,7 @@ def by_manager(store: Callable[[str], Any], folder: str) -> float:
 
 
 def get(store: Callable[[str], Any], folder: str, *, warm: bool) -> float:
-    """Seconds of one lookup, the median of hundreds; keys from all parts. Warm: they were read before."""
+    """Seconds of one lookup, the median of hundreds; keys are from all parts. ``warm``: keys were read before."""
     index = store(folder)
     rng = random.Random(1)
     entries = rng.sample(list(rows()), 20_000)
@@ -255,7 +255,7 @@ def writer(store: Callable[[str], Any], folder: str) -> None:
 
 
 def compaction(store: Callable[[str], Any], folder: str) -> dict[str, float]:
-    """The time after changes of a hundredth."""
+    """The time and memory of a compaction after changes of a hundredth of the entries."""
     index = store(folder)
     if store is not Salt:
         for n in range(0, COUNT // 100, 1000):

@@ -6,10 +6,10 @@ round trip of 200 ms (at most 0.9 s). ``memory``: of a broker, without connectio
 event loop of a process is that applies the states to 100 targets (``--targets 500``), without a session; the first run
 brings the runtime to the targets.
 
-The floor has its connections and its Python from before the measurement, and only runs one command on each:
-``hostname`` for ``commands``, else a Python that calls ``os.stat`` on the same 50 files. Of pushsalt the whole process
-is measured, from start to exit. Both take turns, with a pause before each (``--pause 0``: without). The first rounds
-are not counted: they begin the session, and load on the targets what later ones find there.
+The floor opens its connections before the measurement, and runs one command on each: ``hostname`` for ``commands``,
+else a Python that calls ``os.stat`` on the same 50 files. The time of pushsalt is that of the whole process, from start
+to exit. Both take turns, with a pause before each (``--pause 0``: without). The first rounds are not counted: they
+start the session, and fill caches on the targets.
 """
 
 from __future__ import annotations

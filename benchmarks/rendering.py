@@ -1,4 +1,4 @@
-"""Measures rendering by whole commands: ``state.show_low_sls`` of a formula for offline hosts, nothing is connected to.
+"""Measures rendering by whole commands: ``state.show_low_sls`` of a formula for offline hosts, without connections.
 
     python benchmarks/rendering.py                         this checkout
     python benchmarks/rendering.py --beside ../other       and another one, in turns: A B A B ...

@@ -39,8 +39,8 @@ class Results:
         rounded = {key: round(cost[key], 4) for key in ("wall", "cpu", "rss")}
         self.runs.setdefault(section, {}).setdefault(name, []).append(rounded)
 
-    def failed(self, section: str, name: str, why: str) -> None:
-        self.failures.setdefault(section, {})[name] = why
+    def failed(self, section: str, name: str, reason: str) -> None:
+        self.failures.setdefault(section, {})[name] = reason
 
     def forget(self, section: str) -> None:
         """Drop the results of an earlier run for this section (all sizes)."""
@@ -74,9 +74,9 @@ class Results:
                 cells = [f"{wall:.3f}", spread, f"{wall / base:.2f}", cpu, rss]
                 yield f"| {name} | {' | '.join(cells)} | {len(costs)} |"
         for section, failures in self.failures.items():
-            for name, why in failures.items():
+            for name, reason in failures.items():
                 yield ""
-                yield f"{section}, {name}: no figure: {' '.join(why.split())[:400]}"
+                yield f"{section}, {name}: no figure: {' '.join(reason.split())[:400]}"
 
 
 TITLES = {

@@ -36,7 +36,7 @@ def _used() -> float:
 
 
 class Starts:
-    """Starts of one runtime; ``by_shell``: as if its interpreter were not known."""
+    """Starts of one runtime."""
 
     def __init__(self, cache: Path) -> None:
         self.runtime = Runtime.load(cache)
@@ -86,7 +86,7 @@ async def main(rounds: int) -> None:
         for number in range(rounds + 1):
             for name, run in contenders.items():
                 if "first" not in name:
-                    await run()  # what the others left may be cold
+                    await run()  # fills caches of the processor and the kernel
                 before = _used()
                 sent[name] = await run()
                 costs[name] += [_used() - before] if number else []

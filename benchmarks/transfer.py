@@ -3,8 +3,8 @@
     python benchmarks/transfer.py [--files 5000] [--size 1000] [--rounds 3]
 
 Times are those of the whole command, medians. The peak is that of the largest process of either side: the target is
-this machine, by the same frames as over SSH. The controller keeps digests in its cache, the target hashes what is
-there.
+this machine, by the same frames as over SSH. The controller caches digests, and the target hashes existing
+files.
 
 The last figures::
 

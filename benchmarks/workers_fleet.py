@@ -77,7 +77,7 @@ class Command:
         self.wall = self.mebibytes = 0.0
 
     def wait(self) -> dict[str, Any]:
-        """Its returns."""
+        """Wait for its end. Returns the returns by id."""
         _, status, usage = os.wait4(self.process.pid, 0)
         self.wall, self.mebibytes = time.time() - self.began, usage.ru_maxrss / 1024
         self.process.returncode = os.waitstatus_to_exitcode(status)
@@ -89,7 +89,7 @@ class Command:
 
 @contextlib.contextmanager
 def own_group() -> Iterator[None]:
-    """All processes that begin in it belong to one control group, also those whose parents have ended."""
+    """A context in which all started processes belong to one control group, even if their parents have ended."""
     GROUP.mkdir()
     lines = Path("/proc/self/cgroup").read_text().splitlines()
     before = GROUPS / next(line[4:] for line in lines if line.startswith("0::/"))

@@ -24,7 +24,7 @@ UNORDERED = ("removed",)
 
 
 def blanked(value: Any, blank: Callable[[str], str]) -> Any:
-    """The value without volatile parts, in keys and values; bytes and tuples as in JSON."""
+    """The value without volatile parts in keys and values; tuples become lists, as in JSON."""
     if isinstance(value, str):
         return blank(value)
     if isinstance(value, dict):
@@ -86,7 +86,7 @@ def _chunk(theirs: dict[str, Any], ours: dict[str, Any], low: dict[str, Any], bl
             lines += _unequal(name, theirs.get(name), ours.get(name))
     comment_lines = comments(theirs.get("comment"), ours.get("comment"), low, theirs.get("changes"), blank)
     if lines and not comment_lines and theirs.get("comment") != ours.get("comment"):
-        comment_lines = _unequal("comment", theirs.get("comment"), ours.get("comment"))  # it tells why
+        comment_lines = _unequal("comment", theirs.get("comment"), ours.get("comment"))  # the comment has the reason
     return lines + comment_lines
 
 
@@ -99,10 +99,10 @@ def comments(theirs: Any, ours: Any, low: dict[str, Any], changes: Any, blank: C
         return []
     if bool(want.strip()) != bool(got.strip()):
         return _unequal("comment", theirs, ours)
-    lacking = sorted({name for name in named_values(want, low, changes, blank) if name not in got})
-    if not lacking:
+    missing = sorted({name for name in named_values(want, low, changes, blank) if name not in got})
+    if not missing:
         return []
-    return [*_unequal("comment", theirs, ours), f"      not named: {', '.join(lacking)}"]
+    return [*_unequal("comment", theirs, ours), f"      not named: {', '.join(missing)}"]
 
 
 def named_values(comment: str, low: dict[str, Any], changes: Any, blank: Callable[[str], str]) -> Iterator[str]:
@@ -119,8 +119,8 @@ def named_values(comment: str, low: dict[str, Any], changes: Any, blank: Callabl
 
 
 def _is_specific(word: str) -> bool:
-    """Whether a word of an argument would not occur in a sentence by chance: a path, a number, a name with a sign in
-    it.
+    """Whether a word is specific to an argument, and not part of a usual sentence: a path, a number, or a name with a
+    special character.
     """
     return bool(re.search(r"[/\d_.:@=-]", word)) and len(word) > 1 and BLANK not in word
 
@@ -155,8 +155,8 @@ def answers(theirs: Any, ours: Any, blank: Callable[[str], str]) -> list[str]:
     if "error" in theirs or "error" in ours:
         if theirs.get("error") == ours.get("error"):
             want, got = blank(str(theirs.get("message"))), blank(str(ours.get("message")))
-            lacking = [word for word in _words(want) if _is_specific(word) and word not in got]
-            return [*_unequal("message", want, got), f"      not named: {', '.join(lacking)}"] if lacking else []
+            missing = [word for word in _words(want) if _is_specific(word) and word not in got]
+            return [*_unequal("message", want, got), f"      not named: {', '.join(missing)}"] if missing else []
         return _unequal("answer", _raised(theirs), _raised(ours))
     want, got = blanked(theirs["ret"], blank), blanked(ours["ret"], blank)
     return [] if want == got else _unequal("return", want, got)

@@ -121,7 +121,7 @@ def _state(ret: dict[str, Any]) -> dict[str, Any]:
 
 
 def difference(theirs: Any, ours: Any) -> str:
-    """The differences in words; an empty text if there are none."""
+    """The differences as text; empty if there are none."""
     theirs, ours = comparable(theirs), comparable(ours)
     if isinstance(theirs, dict) and "raised" in theirs:
         # Salt itself failed: any complete answer is accepted
@@ -131,8 +131,8 @@ def difference(theirs: Any, ours: Any) -> str:
         if not isinstance(ours, list):
             return f"Salt refuses it:\n  {theirs}\npushsalt does not:\n  {_brief(ours)}"
         reported = {re.sub(r"(\n  in \S.*:\d+)+\Z", "", text) for text in ours}  # Salt does not name the file
-        lacking = [text for text in theirs if text not in reported]
-        return f"missing errors: {lacking}\n        errors: {ours}" if lacking else ""
+        missing = [text for text in theirs if text not in reported]
+        return f"missing errors: {missing}\n        errors: {ours}" if missing else ""
     if isinstance(ours, list) and all(_never_called(text, theirs) for text in ours):
         return ""
     if not isinstance(ours, dict) or "raised" in ours:
@@ -156,7 +156,7 @@ def difference(theirs: Any, ours: Any) -> str:
 
 
 def _never_called(refusal: str, theirs: dict[str, Any]) -> bool:
-    """Whether it is about an argument of a state that Salt did not call."""
+    """Whether the error is about an argument of a state that Salt did not call."""
     about = UNKNOWN_ARGUMENT.fullmatch(refusal)
     if not about:
         return False

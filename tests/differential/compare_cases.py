@@ -53,7 +53,7 @@ def run(bench: Bench, case: Case, record: Path | None = None) -> Outcome:
 
 
 def outcome(case: Case, lines: list[str], recorded: list[str] | None) -> Outcome:
-    """Assess lines of difference of a case; ``wanted`` are the lines of one that differs by design."""
+    """The outcome of a case with these lines of difference; ``recorded``: the lines of one that differs by design."""
     if not case.differs:
         return Outcome(not lines, "different" if lines else "equal", lines)
     if not lines:

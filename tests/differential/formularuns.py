@@ -254,10 +254,10 @@ def _formula(file: FormulaFile, python: Path, checkouts: Checkouts, options: arg
             for line in outcome_lines(runs, errors, options.v):
                 print(line)
             sys.stdout.flush()
-        lacking = unseen(file.accepted, bench.seen) if not options.k else []
-    for line in lacking:
+        unseen_lines = unseen(file.accepted, bench.seen) if not options.k else []
+    for line in unseen_lines:
         print(f"NOT {file.formula}: {line}")
-    return wrong + len(lacking)
+    return wrong + len(unseen_lines)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
-"""Inputs for Jinja filters, tests and globals, the same from the same seed. Only the standard library: real Salt's
-Python imports it too. Any Python value can be an input, since only its position is transferred.
+"""Inputs for Jinja filters, tests and globals; the same seed gives the same inputs.
+
+It imports only the standard library, since real Salt's Python imports it, too. Any Python value can be an input, since
+only its position is transferred.
 """
 
 import datetime
@@ -186,7 +188,7 @@ def inputs(seed, name, count):
 
 
 class TooLong(BaseException):
-    """A call that would not end in time: all hosts of a large network, for example."""
+    """A call that did not end in time, for example one that lists all hosts of a large network."""
 
 
 def limited(call, seconds=0.5):

@@ -14,7 +14,7 @@ import warnings
 
 
 class Managed:
-    """The matchers; that of M@ receives the id of the manager."""
+    """The matchers by name; the one of M@ receives the id of the manager."""
 
     def __init__(self, matchers):
         self._matchers = matchers

@@ -81,7 +81,7 @@ class PlanBench(Bench):
         return json.loads(json.dumps(ret, default=_json))
 
     def _unreported_files(self, planned: Any) -> dict[str, object]:
-        """tag -> the state of the file, for states of ``UNTOLD``."""
+        """tag -> the state of the file, for states of ``UNREPORTED``."""
         if not _has_states(planned):
             return {}
         file_states = {}
@@ -108,7 +108,7 @@ class PlanBench(Bench):
 
 
 def _file_state(root: Path, path: str) -> object:
-    """Text, mode and ACLs of a file, and of all that is below a folder."""
+    """Text, mode and ACLs of a file, and of all files below a folder."""
     full_path = f"{root}{path}"
     try:
         acls = [(name, os.getxattr(full_path, name)) for name in os.listxattr(full_path) if "acl" in name]

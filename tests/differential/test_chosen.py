@@ -38,13 +38,13 @@ def test_code_of_a_case() -> None:
 
 
 def test_every_case_has_code_of_its_own_modules() -> None:
-    lacking = [
+    missing = [
         f"{file.name}: {case.title}"
         for file in FILES
         for case in file.cases
         if not any(name.startswith(("thin/states/", "thin/modules/")) for name in code.files(case))
     ]
-    assert not lacking
+    assert not missing
 
 
 def test_only_code_that_runs_counts() -> None:
@@ -75,11 +75,13 @@ def test_changed_cases_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_case_is_chosen_on_some_day(monkeypatch: pytest.MonkeyPatch) -> None:
     digests = record()
     monkeypatch.setattr(chosen, "recorded", lambda: digests)
-    seen: set[tuple[str, str]] = set()
+    chosen_cases: set[tuple[str, str]] = set()
     for number in range(120):
         share = chosen.choose(FILES, DAY + datetime.timedelta(number), 10, 20).share
-        seen |= {(file.name, case.title) for file, case in share}
-    assert len({name for name, _ in seen}) == len([file for file in FILES if any(not case.ci for case in file.cases)])
+        chosen_cases |= {(file.name, case.title) for file, case in share}
+    assert len({name for name, _ in chosen_cases}) == len(
+        [file for file in FILES if any(not case.ci for case in file.cases)]
+    )
     again = [chosen.choose(FILES, DAY, 10, 20) for _ in range(2)]
     assert again[0] == again[1]
 

@@ -30,7 +30,7 @@ UNITS = "package cron 3.0 ii\nunit cron.service enabled\nuser root:x:0:0:root:/r
 
 
 class Folders(Pair):
-    """Machines that are two folders; the output of a script in them is given."""
+    """Two folders in place of machines; ``outputs`` are the outputs of scripts in them."""
 
     outputs: dict[str, str]
 
@@ -164,7 +164,7 @@ def test_an_invalid_file_is_reported_with_the_reason(tmp_path):
 
 @pytest.mark.parametrize("folder", ["cron-formula", "some+cron-formula/repo"])
 def test_a_formula_of_a_folder_of_clones(tmp_path, monkeypatch, folder):
-    """It is used at its commit, wherever the clone is; a folder without it is named in the error."""
+    """The locked commit is used, in each layout of the folder; the error for a missing clone names the folder."""
     clone = tmp_path / "clones" / folder
     clone.mkdir(parents=True)
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}

@@ -28,7 +28,7 @@ from pushsalt.render.problems import SourceError
 sys.path.insert(0, str(Path(__file__).parent))
 import jinja_inputs
 
-#: Filters that ask the target in pushsalt and the local machine in Salt, and those of chance and the clock.
+#: Filters that use the target in pushsalt and the local machine in Salt, and those with random results or times.
 NOT_COMPARED = {
     *("dns_check", "file_hashsum", "get_uid", "http_query", "is_bin_file", "is_empty", "is_text_file", "list_files"),
     *("which", "gen_mac", "rand_str", "random_hash", "random_sample", "random_shuffle", "random_str", "random", "uuid"),

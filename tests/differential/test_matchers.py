@@ -1,8 +1,8 @@
 """Target expressions: random expressions match the same random targets as in real Salt.
 
 One test evaluates the matchers for one target; the other one selects from a fleet with resources, out of inventory and
-caches, and asks Salt for each id. `EXAMPLES` is the number of targets, each with `ASKED` expressions; `EXPRESSIONS`
-that of expressions over fleets; `SEED` selects others.
+caches, and asks Salt for each id. `EXAMPLES` is the number of targets, each with `EXPRESSIONS_PER_TARGET` expressions;
+`EXPRESSIONS` is that of expressions over fleets; `SEED` selects others.
 """
 
 from __future__ import annotations
@@ -358,7 +358,7 @@ class Fleet(RandomTargets):
 
 
 def selected_keys(client: Client, fleet: Fleet, expression: str) -> set[str]:
-    """The selected keys. For an expression that a command refuses, the matchers are asked."""
+    """The selected keys. An expression that a command refuses is evaluated by the matchers."""
     try:
         names = client.target(Selection(expression, "compound"))
     except NoTargetError:

@@ -1,5 +1,5 @@
-"""Parallel states, and states that wait for them. (Salt's results with `no_log` or a malformed return are not
-followed.)
+"""Parallel states, and states that wait for them. Results with `no_log` and malformed returns are not compared: they
+differ from Salt's by design.
 """
 
 from __future__ import annotations

@@ -68,11 +68,11 @@ def value(draw: random.Random) -> Any:
 @pytest.mark.timeout(0)
 def test_random_slots(both: Both) -> None:
     seed = os.environ.get("SEED") or "0"
-    for at in range(max(1, EXAMPLES // 20)):
-        draw = random.Random(f"{seed}.{at}")
+    for number in range(max(1, EXAMPLES // 20)):
+        draw = random.Random(f"{seed}.{number}")
         values = [(value(draw), value(draw)) for _ in range(draw.randint(1, 30))]
         body = {
             f"s{n}": {"probe.echo": [{"value": first}, {"more": second}]} for n, (first, second) in enumerate(values)
         }
         differences = difference(*both.run(Tree({"a.sls": body}, ["a"])))
-        assert not differences, f"slots {at} of seed {seed}:\n{differences}"
+        assert not differences, f"slots {number} of seed {seed}:\n{differences}"

@@ -21,8 +21,8 @@ def test_the_page_is_made_of_the_record():
 
 
 def test_every_state_function_is_in_some_case_file():
-    lacking = set(compared.shipped()) - compared.named(load_all())
-    assert not lacking, f"no case in tests/differential/cases, nor under `not_comparable`: {sorted(lacking)}"
+    missing = set(compared.shipped()) - compared.named(load_all())
+    assert not missing, f"no case in tests/differential/cases, nor under `not_comparable`: {sorted(missing)}"
 
 
 def test_no_frequently_used_function_differs():

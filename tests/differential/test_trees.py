@@ -11,7 +11,7 @@ from tests.differential.both import EXAMPLES, Both, difference
 from tests.differential.trees import Tree, tree_of, trees
 
 SEED = os.environ.get("SEED") or "0"
-PARTS = 10  # so that processes can share them
+PARTS = 10  # for parallel test processes
 
 
 @pytest.mark.timeout(0)
@@ -20,10 +20,10 @@ def test_random_trees(both: Both, part: int) -> None:
     """The trees of a seed are the same on every machine; those of hypothesis depend on installed and loaded
     packages.
     """
-    for at in range(part, EXAMPLES, PARTS):
-        tree = tree_of(f"{SEED}.{at}")
+    for number in range(part, EXAMPLES, PARTS):
+        tree = tree_of(f"{SEED}.{number}")
         differences = difference(*both.run(tree))
-        assert not differences, f"tree {at} of seed {SEED}:\n{tree}\n{differences}"
+        assert not differences, f"tree {number} of seed {SEED}:\n{tree}\n{differences}"
 
 
 @pytest.mark.timeout(0)

@@ -1,4 +1,4 @@
-"""``-l debug`` over SSH: address, user, keys and answers; test_reports has rendering and files."""
+"""``-l debug`` over SSH logs address, user, keys and answers; test_reports tests the log of rendering and files."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ five: {pkg.installed: [{name: pushsalt-none-6}, {fromrepo: other}]}
 
 @pytest.mark.parametrize("how", ["option", "option of pkg", "argument", "off"])
 def test_packages_are_installed_together(tmp_path: Path, how: str) -> None:
-    """Without a package manager, visible by the request: the first state asks for the packages of the others, too."""
+    """A module records the calls in place of a package manager: the first state installs the packages of the others."""
     config = {"option": {"state_aggregate": True}, "option of pkg": {"state_aggregate": ["pkg"]}}.get(how, {})
     project = Project(tmp_path, {"it": {"transport": "local"}}, **config)
     project.write(

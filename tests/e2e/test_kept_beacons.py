@@ -105,7 +105,7 @@ def test_a_session_without_watch_evaluates_beacons_until_it_is_stopped(session):
 
 
 def test_commands_use_the_connection_at_the_same_time(session):
-    """Both use the same connection, and neither disturbs the other."""
+    """Commands and beacons use the same connection at the same time."""
     project = session.project
     set_host(project, "t1", minion_opts=BEACONS)
     arguments = ("--session", "5m", "run", "--out", "json", "t1", "cmd.run", "echo $SSH_CLIENT")

@@ -1,5 +1,5 @@
-"""Runs that continue without their command, over real sshds: after a kill, or by ``--detach``; other commands collect
-them.
+"""Runs that continue without their command, after a kill or by ``--detach``, over real sshds; other commands collect
+their returns.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def test_ctrl_z_stops_the_command_and_fg_continues_it(session):
 
 
 def commands(session):
-    """The processes in which the broker runs commands: its children that lead a session of their own."""
+    """The process ids of the broker's commands: its children that are session leaders."""
     return [pid for pid in children(session.pid) if os.getsid(pid) == pid and b"children.kept" not in cmdline(pid)]
 
 
@@ -105,7 +105,7 @@ def run_on_terminal(project, arguments, on_output, size=(40, 100)):
     )
     os.close(slave)
     output, deadline = b"", time.monotonic() + 60
-    with contextlib.suppress(OSError):  # the terminal's last user has gone
+    with contextlib.suppress(OSError):  # the last process has closed the terminal
         while time.monotonic() < deadline:
             if select.select([master], [], [], 0.2)[0]:
                 output += os.read(master, 65536)
@@ -230,7 +230,7 @@ def test_a_process_of_another_user_is_not_used(session, kind):
     path.unlink()
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
-    os.seteuid(65534)  # that of the process that listens is what the kernel reports
+    os.seteuid(65534)  # the kernel reports the user of the process that listens
     try:
         listener.listen(5)
     finally:

@@ -282,9 +282,9 @@ def test_an_idle_target_has_a_worker_for_the_next_command(session):
 
 
 def test_the_next_command_uses_modules_that_have_changed(session):
-    """A spare worker has no module that was changed meanwhile."""
-    for word in ("old", "new"):
-        session.project.write("salt/_modules/wording.py", f"def word():\n    return {word!r}\n")
+    """A module changes after the spare worker has started."""
+    for value in ("old", "new"):
+        session.project.write("salt/_modules/wording.py", f"def word():\n    return {value!r}\n")
         done = session.project.run(*SESSION, "run", "--out", "json", "t1", "wording.word")
-        assert done.data == {"t1": word}, done.err
+        assert done.data == {"t1": value}, done.err
         spare_worker(worker_and_supervisor(session)[1])

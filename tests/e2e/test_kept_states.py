@@ -98,7 +98,7 @@ def test_runs_of_states_and_calls_use_one_runtime(runs):
 
 
 def test_a_second_apply_needs_two_round_trips(runs):
-    """Grains and states; no command waits for the end of its session."""
+    """One for grains and one for states; the command does not wait for the end of its session."""
     runs.apply()
     runs.apply()
     done = runs.project.run("jobs", "show", runs.last_job()["jid"], "-v")

@@ -1,4 +1,4 @@
-"""Long texts: programs get the whole text, people its beginning and a remark."""
+"""Long texts: modules and templates get the whole text; output has its beginning and a remark."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def test_a_connection_that_breaks_repeatedly_is_restored(make_project, bed):
 
 
 def test_a_run_ends_without_a_connection(make_project, bed):
-    """The returns are on disk then; a process without other data of the run sends them."""
+    """The returns are on the target's disk, from which a new process sends them."""
     home = bed.targets["t1"].home
     project = create_project(make_project, home)
     project.write("salt/short.sls", STATES.format(home=home).partition("three:")[0])

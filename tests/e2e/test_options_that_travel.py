@@ -1,4 +1,4 @@
-"""Which options a target receives: every byte that is sent to it is recorded, and searched for planted values."""
+"""Options that a target receives: every byte that is sent to it is recorded and searched for planted values."""
 
 from __future__ import annotations
 

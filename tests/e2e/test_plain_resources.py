@@ -1,4 +1,4 @@
-"""Resources in which nothing can run, from the pillar of their manager to states, by the command line."""
+"""Resources on which no runtime can be started: functions and states by the command line."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_a_plugin_provides_a_scheme(project, tmp_path):
 
 
 def test_a_target_cannot_choose_a_url(project, tmp_path):
-    """The target composes the string: no file of the operator names it."""
+    """The URL is composed on the target, and is in no file of the project."""
     project.write("salt/_modules/sly.py", "def ask():\n    return __salt__['cp.cache_file']('s3' + '://file')\n")
     assert project.json("run", "a", "sly.ask").data["a"] is False
     assert not (tmp_path / "bucket" / "asked").exists()

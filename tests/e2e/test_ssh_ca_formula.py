@@ -207,7 +207,7 @@ async def test_an_invalid_manifest_is_not_applied(machine):
 
 
 async def test_a_damaged_revocation_list_is_not_installed(machine):
-    """Also if the controller did not check it: with such a list a server would refuse every login."""
+    """The target checks the list, too: with a damaged one a server would refuse every login."""
     machine.good()
     data = machine.project.folder / "pillar/ssh.sls"
     pillar = json.loads(data.read_text())

@@ -23,7 +23,7 @@ def test_wait_ends_when_targets_answer(make_project):
 
 
 def has_connection(port: int) -> bool:
-    """Whether somebody has connected to this TCP port of this machine."""
+    """Whether there is an established connection to this TCP port of this machine."""
     rows = [row.split() for row in Path("/proc/net/tcp").read_text("ascii").splitlines()[1:]]
     return any(row[1].endswith(f":{port:04X}") and row[3] == "01" for row in rows)
 

@@ -118,19 +118,21 @@ def test_reads_of_an_inner_rendering_count_for_both():
 
 def test_functions_are_called_once_per_target():
     once = Once()
-    render = CountedRendering(lambda inputs: [ask(inputs, "f", (at,), {}) for at in (1, 1, 2)] + [inputs.pillar["a"]])
-    first, second, third = (ReadSource({"a": 1}, lambda at, base=base: base + at) for base in (0, 0, 10))
+    render = CountedRendering(
+        lambda inputs: [ask(inputs, "f", (number,), {}) for number in (1, 1, 2)] + [inputs.pillar["a"]]
+    )
+    first, second, third = (ReadSource({"a": 1}, lambda number, base=base: base + number) for base in (0, 0, 10))
     assert render(once, first) == [1, 1, 2, 1] == render(once, second)
     assert render.times == 1 and first.calls == second.calls == 3
     assert render(once, third) == [11, 11, 12, 1]
     assert render.times == 2 and third.calls == 3
     counting = iter(range(10))
-    fourth = ReadSource({"a": 1}, lambda at: 1 if at == 1 else next(counting))
+    fourth = ReadSource({"a": 1}, lambda number: 1 if number == 1 else next(counting))
     assert render(once, fourth) == [1, 1, 0, 1] and fourth.calls == 3
 
 
 def test_a_function_that_raises_is_called_once():
-    def refuse(at):
+    def refuse(number):
         raise ValueError("no")
 
     once = Once()
@@ -143,7 +145,7 @@ def test_a_function_that_raises_is_called_once():
 
 
 def test_unused_results_are_dropped_first():
-    level = Level("big", size=lambda kept: 100)
+    level = Level("big", size=lambda result: 100)
     once = Once(max_size=1000)
     render = CountedRendering(lambda inputs: inputs.pillar["a"])
     for a in range(50):
@@ -280,10 +282,10 @@ def test_many_threads_render_many_values():
     once = Once(max_size=20_000)
     render = CountedRendering(lambda inputs: (inputs.pillar["a"], ask(inputs, "f", (), {}), inputs.pillar["b"]))
 
-    def work(number):
-        for at in range(100):
-            a, b, c = at % 3, (at * number) % 4, at % 2
+    def work(factor):
+        for number in range(100):
+            a, b, c = number % 3, (number * factor) % 4, number % 2
             assert render(once, ReadSource({"a": a, "b": b}, lambda c=c: c)) == (a, c, b)
 
-    in_threads([lambda number=number: work(number) for number in range(6)], 60)
+    in_threads([lambda factor=factor: work(factor) for factor in range(6)], 60)
     assert not once._waiting

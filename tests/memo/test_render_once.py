@@ -106,19 +106,21 @@ TOPS = ["*", "t1", "G@a:1", "I@p:1", "not G@b:*", "t[12]"]
 
 
 @st.composite
-def templates(draw: st.DrawFn, place: str, pool: list[str]) -> str:
+def templates(draw: st.DrawFn, path: str, pool: list[str]) -> str:
     reads = draw(st.lists(st.sampled_from(pool), max_size=3, unique=True))
-    if place.endswith(".jinja"):  # an order prevents endless includes
+    if path.endswith(".jinja"):  # an order prevents endless includes
         reads = [read for read in reads if "import mapped" not in read]
         return "{% set mapped %}" + "".join(reads) + "{% endset %}"
-    if place == "template":
+    if path == "template":
         return "\n".join(reads)
     lines = []
     included = draw(st.sampled_from(["", "", "b", "c"]))
-    if included and place.startswith("a"):
+    if included and path.startswith("a"):
         lines.append(f"include: [{included}]")
-    lines.append(f"{place[0]}:\n  test.nop:\n    - template: 1")
-    lines += [f"    - read{at}: {{% set v %}}{read}{{% endset %}}{{{{ v | json }}}}" for at, read in enumerate(reads)]
+    lines.append(f"{path[0]}:\n  test.nop:\n    - template: 1")
+    lines += [
+        f"    - read{number}: {{% set v %}}{read}{{% endset %}}{{{{ v | json }}}}" for number, read in enumerate(reads)
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -185,7 +187,7 @@ FUNCTIONS = ["state.show_low_sls", "state.sls", "state.show_lowstate", "state.sh
 @st.composite
 def worlds(draw: st.DrawFn) -> tuple[dict[str, str], list[tuple]]:
     pool = draw(st.lists(st.sampled_from(READS), min_size=1, max_size=4, unique=True))  # few, so that they overlap
-    files = {f"salt/{place}": draw(templates(place, pool)) for place in PLACES}
+    files = {f"salt/{path}": draw(templates(path, pool)) for path in PLACES}
     files["salt/data.yaml"] = "x: 1"
     top = {draw(st.sampled_from(TOPS)): ["a"], "t2": ["c"]}
     files["salt/top.sls"] = json.dumps({"base": top})
@@ -203,9 +205,7 @@ def worlds(draw: st.DrawFn) -> tuple[dict[str, str], list[tuple]]:
         st.tuples(st.just("pillar"), ids, PILLAR),
         st.tuples(st.just("opts"), ids, st.fixed_dictionaries({"mine": VALUES})),
         st.tuples(st.just("answers"), ids, st.sampled_from(["", "yes", "no"])),
-        st.sampled_from(PLACES).flatmap(
-            lambda place: st.tuples(st.just("file"), st.just(place), templates(place, pool))
-        ),
+        st.sampled_from(PLACES).flatmap(lambda path: st.tuples(st.just("file"), st.just(path), templates(path, pool))),
         st.tuples(st.just("file"), st.just("data.yaml"), st.sampled_from(["x: 1", "x: 2", "{a: 1, b: 2}"])),
     )
     return files, draw(
@@ -269,10 +269,10 @@ def test_each_change_of_an_input_is_noticed(tmp_path: Path, changing: bool) -> N
     warm.write("salt/plain.sls", "plain: {test.nop: [{a: {{ grains.get('a') | json }}}]}")
     reads = sorted(READS, key=lambda read: "{% do" not in read)
     reads = [read for read in reads if changing or "{% do" not in read]
-    for at, read in enumerate(reads):
-        text = f"{{% set v %}}{read}{{% endset %}}\na{at}: {{test.nop: [{{v: {{{{ v | json }}}}}}]}}"
-        warm.write(f"salt/r{at}.sls", text)
-    warm.write("salt/a.sls", json.dumps({"include": [f"r{at}" for at in range(len(reads))]}))
+    for number, read in enumerate(reads):
+        text = f"{{% set v %}}{read}{{% endset %}}\na{number}: {{test.nop: [{{v: {{{{ v | json }}}}}}]}}"
+        warm.write(f"salt/r{number}.sls", text)
+    warm.write("salt/a.sls", json.dumps({"include": [f"r{number}" for number in range(len(reads))]}))
     test = False
     for kind, value in CHANGES:
         if "." in kind:
@@ -433,7 +433,7 @@ def test_a_failing_pillar_fails_for_each_target(world: World) -> None:
 
 
 def test_a_fleet_is_rendered_once(world: World) -> None:
-    hosts = {f"h{at}": {"transport": "offline", "grains": {"a": "x", "b": at}} for at in range(40)}
+    hosts = {f"h{number}": {"transport": "offline", "grains": {"a": "x", "b": number}} for number in range(40)}
     (world.folder / "inventory.yaml").write_text(json.dumps({"hosts": hosts}))
     world.write("pillar/one.sls", "p: {x: 1}")
     client = Client(Settings([world.folder / "inventory.yaml"], world.folder / "pushsalt.yaml", cache_dir=world.folder))
@@ -453,15 +453,16 @@ def test_a_fleet_is_rendered_once(world: World) -> None:
 
 def test_targets_are_queried_during_rendering(world: World) -> None:
     """Each is asked separately, at the same time as the others, and they share equal results."""
-    hosts = {f"h{at}": {"transport": "local", "grains": {"half": at % 2}} for at in range(6)}
+    hosts = {f"h{number}": {"transport": "local", "grains": {"half": number % 2}} for number in range(6)}
     (world.folder / "inventory.yaml").write_text(json.dumps({"hosts": hosts}))
     world.write("salt/b.sls", "b: {test.nop: [{six: {{ salt['cmd.run']('echo $((2*3))') }}}]}")
     world.write("salt/a.sls", "include: [b]\na{{ salt['cmd.run']('echo ' ~ grains.half) }}: test.nop")
     client = Client(Settings([world.folder / "inventory.yaml"], world.folder / "pushsalt.yaml", cache_dir=world.folder))
     returns = client.run(Selection("*"), "state.show_lowstate")
-    for at in range(6):
-        assert [chunk["__id__"] for chunk in returns[f"h{at}"].ret] == ["b", f"a{at % 2}"], returns[f"h{at}"].ret
-        assert returns[f"h{at}"].ret[0]["six"] == 6
+    for number in range(6):
+        low = returns[f"h{number}"].ret
+        assert [chunk["__id__"] for chunk in low] == ["b", f"a{number % 2}"], low
+        assert low[0]["six"] == 6
     again = client.run(Selection("*"), "state.show_lowstate")
     assert {id: result.ret for id, result in again.items()} == {id: result.ret for id, result in returns.items()}
 
