@@ -31,7 +31,7 @@ def differences(theirs: Any, ours: Any, refused: bool = False) -> str:
         (ret(False, comment="An exception occurred in this state: Traceback ..."), ret(False, comment="no such file")),
     ],
 )
-def test_equal_results(theirs, ours):
+def test_equal_results_have_no_differences(theirs, ours):
     assert differences(theirs, ours) == ""
 
 
@@ -49,7 +49,7 @@ def test_equal_results(theirs, ours):
         (ret(changes={"new": ["a", "b"]}), ret(changes={"new": ["b", "a"]}), "changes"),
     ],
 )
-def test_different_results(theirs, ours, text):
+def test_different_results_are_reported(theirs, ours, text):
     assert text in differences(theirs, ours)
 
 

@@ -23,14 +23,14 @@ def ask_salt(python: Path, rows: list[Any]) -> list[Any]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_recorded_answers_are_salts(salt_python):
+def test_recorded_answers_equal_salts(salt_python):
     returned = ask_salt(salt_python, list(beaconfacts.inputs()))
     if os.environ.get("RECORD"):
         beaconfacts.ANSWERS.write_text(json.dumps(returned, indent=1) + "\n")
     assert list(map(beaconfacts.comparable, returned)) == list(map(beaconfacts.comparable, beaconfacts.answers()))
 
 
-def test_events_are_salts(salt_python, monkeypatch):
+def test_events_equal_salts(salt_python, monkeypatch):
     """Tags, data, and what becomes of the options of all beacons."""
     averages = {"averages": {"1m": [0.0, 0.1], "5m": [0.0, 9.0], "15m": [0.0, 9.0]}}
     config = {

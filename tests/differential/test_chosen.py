@@ -29,7 +29,7 @@ def record(*without: str) -> dict[tuple[str, str, str], str]:
     }
 
 
-def test_code_of_a_case() -> None:
+def test_the_code_of_a_case_is_that_of_its_modules() -> None:
     files = code.files(case_of_file("host"))
     assert {"thin/states/host.py", "thin/modules/hosts.py", "thin/utils/formats/hostsfile.py"} <= set(files)
     assert "thin/engine.py" not in files and "thin/states/user.py" not in files
@@ -47,7 +47,7 @@ def test_every_case_has_code_of_its_own_modules() -> None:
     assert not missing
 
 
-def test_only_code_that_runs_counts() -> None:
+def test_comments_and_docstrings_do_not_change_the_digest() -> None:
     text = 'def f(x):\n    """Words."""\n    return {x: "#"}\n'
     same = '"""More."""\n\n# why\ndef f(x):\n    return {x: "#"}  # so\n'
     assert code.meaning(text) == code.meaning(same)
@@ -86,7 +86,7 @@ def test_every_case_is_chosen_on_some_day(monkeypatch: pytest.MonkeyPatch) -> No
     assert again[0] == again[1]
 
 
-def test_a_case_that_differs_names_the_lines() -> None:
+def test_a_case_that_differs_must_have_the_recorded_lines() -> None:
     case = Case(["a.b"], "one", differs="by design")
     lines = ["first: result", "  Salt  True", "  ours  False"]
     assert outcome(case, lines, lines).good

@@ -69,7 +69,7 @@ def run(bench: FoldersBench, *accepted: Accepted) -> formularuns.Run:
     return bench._run("first", case)
 
 
-def test_equal_machines(bench):
+def test_equal_machines_have_no_differences(bench):
     result = run(bench)
     assert (result.chunks, result.same, result.failed, result.wrong) == (1, 1, 0, [])
 
@@ -82,21 +82,21 @@ def test_equal_machines(bench):
         ({"comment": "made"}, "file|a|/etc/a|managed"),
     ],
 )
-def test_a_state_that_differs(bench, change, first):
+def test_a_different_state_is_reported(bench, change, first):
     bench.answers = (RET, {TAG: {**RET[TAG], **change}})
     result = run(bench)
     assert [block.text.split("\n")[0] for block in result.wrong] == [first]
     assert (result.chunks, result.same) == (1, 0)
 
 
-def test_one_side_that_does_not_compile(bench):
+def test_a_failed_compilation_on_one_side_is_reported(bench):
     bench.answers = (RET, ["no such state"])
     result = run(bench)
     assert [block.text.split("\n")[0] for block in result.wrong] == ["one of them refuses it:"] and result.same == 0
 
 
 @pytest.mark.parametrize("change", ["content", "mode", "absent", "more"])
-def test_a_file_that_differs(bench, change):
+def test_a_different_file_is_reported(bench, change):
     file = bench.pair.ours.upper / "etc/a"
     if change == "content":
         file.write_text("other words\n")
@@ -122,7 +122,7 @@ def test_a_file_that_differs(bench, change):
         ("user root:x:0:0:root:/root:/bin/bash", "user root:x:0:0:root:/root:/bin/sh"),
     ],
 )
-def test_a_package_a_unit_or_a_user_that_differs(bench, before, after):
+def test_different_packages_units_and_users_are_reported(bench, before, after):
     bench.pair.outputs["ours"] = UNITS.replace(before, after)
     assert [block.text for block in run(bench).wrong] == [f"only with Salt: {before}", f"only with pushsalt: {after}"]
 
@@ -163,7 +163,7 @@ def test_an_invalid_file_is_reported_with_the_reason(tmp_path):
 
 
 @pytest.mark.parametrize("folder", ["cron-formula", "some+cron-formula/repo"])
-def test_a_formula_of_a_folder_of_clones(tmp_path, monkeypatch, folder):
+def test_formulas_are_read_from_a_folder_of_clones(tmp_path, monkeypatch, folder):
     """The locked commit is used, in each layout of the folder; the error for a missing clone names the folder."""
     clone = tmp_path / "clones" / folder
     clone.mkdir(parents=True)
@@ -202,7 +202,7 @@ def test_a_formula_of_a_folder_of_clones(tmp_path, monkeypatch, folder):
 # -- the record and the page
 
 
-def test_the_page_is_made_of_the_record():
+def test_the_page_equals_the_record():
     assert compared.PAGE.read_text(encoding="utf-8") == compared.page(compared.read()), (
         "docs/formulas-compared.md is not what scripts/formulas_compared.py makes of the record"
     )

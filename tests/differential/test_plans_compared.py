@@ -12,7 +12,7 @@ compared = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(compared)
 
 
-def test_the_page_is_made_of_the_record() -> None:
+def test_the_page_equals_the_record() -> None:
     assert compared.PAGE.read_text(encoding="utf-8") == compared.page(compared.read()), (
         "docs/plans-compared.md is not what scripts/plans_compared.py makes of tests/differential/plans.json"
     )

@@ -124,7 +124,7 @@ def ask_salt(salt_python: Path, kind: str, inputs: list[Any], folder: Path) -> l
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
-def test_recorded_from_salt(salt_python: Path, name: str, tmp_path: Path) -> None:
+def test_recordings_equal_salts_answers(salt_python: Path, name: str, tmp_path: Path) -> None:
     recording, path = RECORDINGS[name], TESTS / name
     text = path.read_text("utf-8")
     recorded = recording.text(text, ask_salt(salt_python, recording.kind, recording.inputs(text), tmp_path))

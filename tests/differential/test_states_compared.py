@@ -14,7 +14,7 @@ compared = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(compared)
 
 
-def test_the_page_is_made_of_the_record():
+def test_the_page_equals_the_record():
     assert compared.PAGE.read_text(encoding="utf-8") == compared.page(compared._read()), (
         "docs/states-compared.md is not what scripts/states_compared.py makes of tests/differential/record.json"
     )

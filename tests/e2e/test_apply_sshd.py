@@ -79,7 +79,7 @@ def test_states_change_only_what_differs(make_project, bed):
     assert "-t1 says nothing\n+t1 says hello" in values(third.data["t1"])[1]["changes"]["diff"]
 
 
-def test_highstate_and_pillar_from_the_command_line(make_project, bed):
+def test_apply_runs_the_highstate_with_pillar_of_the_command_line(make_project, bed):
     top = "base:\n  't[12]':\n    - only\n"
     only = "{{ pillar['word'] }}:\n  test.succeed_without_changes\n"
     project = make_project({"salt/top.sls": top, "salt/only.sls": only, **PILLAR})
@@ -280,7 +280,7 @@ def test_exit_codes(make_project, arguments, code):
 
 
 @pytest.mark.parametrize("size, at_once", [("1", 1), ("34%", 1), ("2", 2)])
-def test_batch_keeps_order_and_number(make_project, size, at_once):
+def test_batch_keeps_the_order_and_limits_concurrency(make_project, size, at_once):
     done = make_project().json("run", "--batch", size, "*", "cmd.run", "date +%s%N; sleep 0.2; date +%s%N")
     times = [tuple(map(int, done.data[id].split())) for id in ("t1", "t2", "t3")]
     for number, (begin, _) in enumerate(times):

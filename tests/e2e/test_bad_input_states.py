@@ -161,7 +161,7 @@ def test_errors_of_top_files(tmp_path: Path, top: object, pattern: str) -> None:
     assert texts and re.search(pattern, "\n".join([*texts, done.err]))
 
 
-def test_a_missing_sls_names_the_nearest(tmp_path: Path) -> None:
+def test_the_error_of_a_missing_sls_names_it(tmp_path: Path) -> None:
     project = Project(tmp_path, {"it": {"transport": "local"}})
     project.write("salt/apache/init.sls", HELLO)
     done = project.json("apply", "it", "apach")

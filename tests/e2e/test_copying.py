@@ -163,7 +163,7 @@ def test_unreadable_files_are_reported_and_the_others_are_copied(bed: SshdBed, m
     assert set(failed.values()) == {"cannot be read there: Permission denied"}
 
 
-def test_skipped_files_and_errors(bed: SshdBed, make_project: Make, site: Path) -> None:
+def test_unsafe_files_are_skipped_and_errors_are_reported(bed: SshdBed, make_project: Make, site: Path) -> None:
     """No file name or link of a target leads outside of the destination."""
     project = make_project()
     home = bed.targets["t1"].home / "odd"

@@ -103,7 +103,7 @@ def test_show_uses_the_outputters_of_the_command(project):
     assert none_failed.code == 0 and "no return of" not in none_failed.out, "those that are not shown have one"
 
 
-def test_list_takes_filters(project):
+def test_list_filters_jobs(project):
     project.run("run", "here", "test.ping")
     project.run("run", "paper", "cmd.run", "true")
     project.run("grains", "here")

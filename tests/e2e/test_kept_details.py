@@ -60,7 +60,7 @@ def test_a_job_records_its_command_options_and_origin(project):
     assert f"in {project.folder}, from 192.0.2.7" in shown and f"pushsalt {' '.join(arguments)}" in shown
 
 
-def test_the_jid_is_the_same_everywhere(project, tmp_path):
+def test_the_jid_is_the_same_in_lock_log_events_and_record(project, tmp_path):
     jid_file = project.folder / "jid"
     first = project.start("apply", "here", "site", "--out", "json", "--jid-file", str(jid_file), "-l", "debug")
     wait_until((tmp_path / "begun").exists, 60)
@@ -119,5 +119,5 @@ def test_jobs_are_listed_and_compared_in_python(project):
         ({"keep_jobs": 2, "keep_jobs_seconds": 60}, Bounds(60, 1000)),
     ],
 )
-def test_bounds_of_the_configuration(options, bounds):
+def test_bounds_of_the_record_come_from_the_configuration(options, bounds):
     assert bounds_of({"keep_jobs_seconds": 86400, "keep_jobs_size": 1000, **options}) == bounds

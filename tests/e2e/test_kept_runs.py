@@ -110,7 +110,7 @@ def test_a_killed_command_is_resumed_when_its_run_has_ended(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize("collects", [False, True], ids=["apply", "resume"])
-def test_a_command_that_is_killed_before_it_records_a_return(runs: Runs, collects: bool) -> None:
+def test_a_return_is_kept_if_the_command_is_killed_before_recording_it(runs: Runs, collects: bool) -> None:
     """The target keeps the return until it is recorded."""
     log = runs.home / f"log-{collects}"
     arguments = ["jobs", "resume", runs.kill_apply()] if collects else ["apply", "t1", "alone"]
@@ -252,7 +252,7 @@ def test_options_that_contradict_detach_are_refused(runs: Runs, arguments: list[
     assert done.code == 1 and "--detach and --" in done.err and "contradict each other" in done.err
 
 
-def test_without_a_record_runs_cannot_be_detached(make_project: Callable[..., Project]) -> None:
+def test_detach_needs_the_job_cache(make_project: Callable[..., Project]) -> None:
     project = make_project()
     project.write("pushsalt.yaml", "file_roots: {base: [salt]}\njob_cache: false\n")
     done = project.run("run", "t1", "test.ping", "--detach")

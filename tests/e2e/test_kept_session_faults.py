@@ -58,7 +58,7 @@ def wait_until_idle(session, seconds):
     wait_until(lambda: any(row["idle"] > seconds for broker in session.brokers for row in broker["targets"]))
 
 
-def test_a_server_that_allows_one_session_per_connection(start):
+def test_a_server_that_allows_one_session_per_connection_is_supported(start):
     session = start("MaxSessions 1")
     first = port(session)
     assert session.project.run("apply", "t1", "a").code == 0
@@ -66,7 +66,7 @@ def test_a_server_that_allows_one_session_per_connection(start):
     assert port(session) == port(session) == first
 
 
-def test_a_server_that_asks_whether_the_client_is_alive(start):
+def test_keepalive_requests_of_a_server_are_answered(start):
     session = start("ClientAliveInterval 1", "ClientAliveCountMax 2")
     first = port(session)
     wait_until_idle(session, 3.5)

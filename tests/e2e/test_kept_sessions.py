@@ -123,7 +123,7 @@ def test_a_host_key_that_was_removed_is_refused(session, bed):
     assert done.data["t2"] is True
 
 
-def test_another_agent_is_another_session(session):
+def test_another_ssh_agent_starts_another_session(session):
     ports(session.project)
     session.project.variables["SSH_AUTH_SOCK"] = "/nowhere/agent"
     assert session.project.run(*SESSION, "run", "t1", "test.ping").code == 0
@@ -223,7 +223,7 @@ def test_idle_sessions_end(session, bed):
     wait_until(lambda: not children(bed.targets["t1"].process.pid))
 
 
-def test_start_connects(session):
+def test_session_start_opens_connections(session):
     done = session.project.run("session", "start", "t*")
     assert done.code == 0, done.err
     assert session.idle() == ["t1", "t2", "t3"]

@@ -160,7 +160,7 @@ def test_grains_are_collected_for_each_run(runs):
         assert runs.apply("grains")[0]["__id__"] == text
 
 
-def test_a_run_survives_its_connection(runs, bed):
+def test_a_run_continues_after_its_connection_is_lost(runs, bed):
     runs.apply()
     process = runs.started_apply(sls="site")
     cut_connections(bed)

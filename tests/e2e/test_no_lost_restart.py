@@ -42,7 +42,7 @@ VICTIMS = {"worker": "$PPID", "supervisor": "$(ps -o ppid= $PPID)"}
 
 
 @pytest.mark.parametrize("victim", VICTIMS)
-def test_the_next_run_makes_up_for_a_killed_one(tmp_path: Path, victim: str) -> None:
+def test_the_next_run_executes_the_reactions_of_a_killed_one(tmp_path: Path, victim: str) -> None:
     project = Project(tmp_path, {"here": {"transport": "local", "thin_dir": str(tmp_path / "thin")}})
     project.write("salt/app.sls", STATES.format(place=tmp_path, victim=VICTIMS[victim]))
     restarts = tmp_path / "restarts"

@@ -151,7 +151,7 @@ def call(project: Project, *arguments: str) -> Any:
     return done.data["it"]
 
 
-def test_dunders_of_functions(project: Project) -> None:
+def test_functions_have_all_dunders(project: Project) -> None:
     assert call(project, "dd.all_of_them") == {
         "salt": ["it"],
         "again": 2,
@@ -187,7 +187,7 @@ def test_dunders_of_functions(project: Project) -> None:
         ("refuses.f", "'refuses' __virtual__ returned False: because"),
     ],
 )
-def test_errors_for_missing_dunders(project: Project, function: str, text: str) -> None:
+def test_errors_of_unavailable_functions(project: Project, function: str, text: str) -> None:
     assert project.json("run", "it", function).error("it")["message"] == text
 
 
@@ -196,7 +196,7 @@ def test_exceptions_keep_their_class(project: Project) -> None:
     assert (error["exception"], error["message"]) == ("CommandExecutionError", "no way")
 
 
-def test_dunders_of_states(project: Project) -> None:
+def test_states_have_all_dunders(project: Project) -> None:
     a, t, b, *_ = values(project.json("apply", "it", "it").data["it"])
     more = {"env": "base", "instance": True, "user": "root", "inner": True}
     assert a["comment"] == "one\ntwo"

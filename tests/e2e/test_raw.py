@@ -79,7 +79,7 @@ def test_bytes_of_a_command_line_are_not_changed(bare: sshd.SshdBed, tmp_path: P
     assert [ret["retcode"] for ret in done.data.values()] == [0, 0], done.out
 
 
-def test_stdin_is_at_its_end_and_a_signal_is_a_negative_number(bare: sshd.SshdBed, tmp_path: Path) -> None:
+def test_stdin_is_empty_and_a_signal_is_a_negative_exit_status(bare: sshd.SshdBed, tmp_path: Path) -> None:
     project = create_project(bare, tmp_path)
     done = project.json("run", "--raw", "-L", "bare,here", "cat; kill -9 $$", timeout=20)
     assert [ret["retcode"] for ret in done.data.values()] == [-9, -9] and done.code == 2

@@ -76,7 +76,7 @@ def test_a_failed_check_stops_a_rollout_over_ssh(make_project: Callable[..., Pro
 
 
 @pytest.mark.sshd
-def test_unreachable_targets_count_unless_they_are_ignored(make_project: Callable[..., Project]) -> None:
+def test_unreachable_targets_are_failures_unless_they_are_ignored(make_project: Callable[..., Project]) -> None:
     project = make_project(down={"host": "127.0.0.1", "port": 1})
     arguments = ("run", "-L", "down,t1,t2", "test.ping", "--batch", "1", "--max-fail", "1")
     hosts = json.loads((project.folder / "inventory.yaml").read_text())["hosts"]
@@ -100,7 +100,7 @@ def test_failures_are_counted_for_both_commands(make_local: Callable[..., Projec
     assert (done.code, not_begun(done)) == (2, ["t3", "t4"])
 
 
-def test_targets_begin_in_order_and_steps_are_done(make_local: Callable[..., Project], tmp_path: Path) -> None:
+def test_targets_start_in_order_and_in_the_given_steps(make_local: Callable[..., Project], tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     project = make_local(4, **{f"t{number}": {"trace": str(trace)} for number in range(1, 5)})
     done = project.json("apply", "*", "trace", "--batch", "1,1,100%", "--batch-wait", "0.1")

@@ -9,7 +9,7 @@ from pushsalt.journal.store import Journal
 from tests.beds.serving import HIDDEN, PASSWORD, SECRET
 
 
-def test_no_secret_in_events_returns_and_records(served):
+def test_events_returns_and_records_have_no_secrets(served):
     with served.stream("anna") as events:
         answer = served.low("anna", client="local", tgt="web1", fun="pillar.get", arg=["password", "unmask=True"])
         assert answer.status == 200 and HIDDEN not in answer.body.decode()

@@ -106,7 +106,7 @@ def machine(tmp_path):
             yield machine
 
 
-async def test_users_hosts_and_revocation_reach_the_machine(machine):
+async def test_certificates_and_revocations_are_applied(machine):
     assert "ssh_ca-config" in machine.good("--test") and not (machine.etc / "ssh_ca").exists()
     assert {"ssh_ca-config", "ssh_ca-revoked", "ssh_ca-host-certificate-ed25519", "ssh_ca-reloaded"} <= machine.good()
     assert machine.good() == set()

@@ -49,7 +49,7 @@ class CountedRendering:
         return once.get(level, question, inputs, render)
 
 
-def test_only_inputs_that_were_read_count():
+def test_only_inputs_that_were_read_cause_a_new_rendering():
     render = CountedRendering(lambda inputs: inputs.pillar["b"] if inputs.pillar["a"] == 1 else "other")
     once = Once()
     assert render(once, ReadSource({"a": 1, "b": 1})) == 1

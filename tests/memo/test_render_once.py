@@ -415,7 +415,7 @@ def test_memoization_can_be_disabled(world: World) -> None:
     assert world.count("states") == 1
 
 
-def test_results_cannot_be_changed(world: World) -> None:
+def test_a_changed_result_does_not_affect_later_ones(world: World) -> None:
     first = world.minion("t1").call("state.show_lowstate", [], {})
     pillar = world.minion("t1").pillar
     pillar["p"]["x"] = "changed"
