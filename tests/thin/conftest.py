@@ -29,7 +29,7 @@ def lines() -> Iterator[list[tuple[str, str]]]:
 
 @pytest.fixture
 def make_loaders(lines: list[tuple[str, str]]) -> Callable[..., loader.Loaders]:
-    """Makes the loaders of one target; ``modules`` are texts of further modules, by full name."""
+    """A function that creates the loaders of a target; ``modules`` are texts of further modules, by full name."""
 
     def make(
         modules: dict[str, str] | None = None, opts: dict[str, Any] | None = None, **kwargs: Any

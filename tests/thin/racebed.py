@@ -1,8 +1,8 @@
-"""A folder of an unprivileged user in which root works, that user, who swaps in links, and files that must not change.
+"""Beds of race tests: root works in a folder of the user nobody, who swaps in links to files that must not change.
 
 ``Arena`` has the folder ``top`` of the user nobody, and a canary tree of root with the same names, so that every
-misdirected path hits a canary. ``Steps`` swaps before the nth system call of a function (exactly, by an audit hook),
-``Racer`` is a process of that user that swaps as fast as possible.
+misdirected path leads to a canary. ``Steps`` swaps before the nth system call of a function (exactly, by an audit
+hook), ``Racer`` is a process of that user that swaps as fast as possible.
 """
 
 from __future__ import annotations
@@ -187,8 +187,9 @@ class Steps:
 
     @classmethod
     def _above(cls, path: object) -> bool:
-        """Steps on the way to the user's folder, and files elsewhere: a swap before them equals one before the next
-        step.
+        """Whether a step is on the way to the user's folder or concerns another file.
+
+        A swap before it has the effect of a swap before the next step.
         """
         if not isinstance(path, str):
             return False
@@ -235,7 +236,7 @@ class Racer:
         os.waitpid(self.pid, 0)
 
     def harm(self) -> str:
-        """That of the arena, with the racer paused."""
+        """``Arena.harm()`` while the racer is paused."""
         os.kill(self.pid, signal.SIGSTOP)
         os.waitpid(self.pid, os.WUNTRACED)
         try:

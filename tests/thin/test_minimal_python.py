@@ -97,7 +97,7 @@ def uses(tree: ast.AST, caught: bool = False) -> Iterator[tuple[str, bool]]:
         yield from uses(child, caught or child in body)
 
 
-# Helpers that users' own modules import of Salt need Python's modules: their targets must have them.
+# Helpers that users' own modules import from Salt need Python's modules: their targets must have them.
 OURS = [path for path in sorted((ROOT / "thin").rglob("*.py")) if ROOT / "thin" / "compat" / "salt" not in path.parents]
 
 

@@ -17,7 +17,7 @@ Message = dict[str, Any]
 
 
 class Peer:
-    """The controller's side. ``answers`` maps the kind of a question to a function that answers it."""
+    """The side of the controller. ``answers`` maps the kind of a question to a function that answers it."""
 
     def __init__(self, private: Path | None) -> None:
         self.sock, theirs = socket.socketpair()

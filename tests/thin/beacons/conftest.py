@@ -13,7 +13,7 @@ from thin.utils.system import beaconing
 
 @pytest.fixture
 def load(lines) -> Callable[..., loader.Loader]:
-    """Makes a loader of beacons; ``salt``: their ``__salt__``."""
+    """A function that creates a loader of beacons; ``salt``: their ``__salt__``."""
 
     def make(salt: dict[str, Any] | None = None, overlays: Any = ()) -> loader.Loader:
         pack = {"__grains__": {"kernel": "Linux"}, "__salt__": {} if salt is None else salt, "__context__": {}}
@@ -24,7 +24,7 @@ def load(lines) -> Callable[..., loader.Loader]:
 
 @pytest.fixture
 def clock(monkeypatch):
-    """The seconds of the clock of intervals, a list of one; sleeping moves it."""
+    """The clock of intervals: a list with its seconds; sleeping advances it."""
     now = [1000.0]
     monkeypatch.setattr(beaconing, "monotonic", lambda: now[0])
     monkeypatch.setattr(beaconing.waiting, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))

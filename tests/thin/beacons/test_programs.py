@@ -28,7 +28,7 @@ TRACE = r"""strace: Process 7 attached
 
 @pytest.fixture
 def program(tmp_path, monkeypatch):
-    """Puts a shell script of this name in front of the PATH."""
+    """A function that puts a shell script in a folder at the start of PATH."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")

@@ -43,7 +43,7 @@ def tar_archive(path: Path, entries: list[Any], mode: str = "w") -> str:
 
 
 def zip_archive(path: Path, entries: list[tuple[str, int, bytes]]) -> str:
-    """Members by name, mode with its kind, and content."""
+    """A zip archive of members, (name, mode with type, content)."""
     with zipfile.ZipFile(path, "w") as archive:
         for name, mode, data in entries:
             info = zipfile.ZipInfo(name)

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def call(make_loaders, tmp_path):
-    """The functions, with the loaders of a new run."""
+    """A function that calls ``data.*`` with the loaders of a new run."""
     return lambda name, *args: make_loaders(opts={"cachedir": str(tmp_path / "cache")}).modules["data." + name](*args)
 
 

@@ -18,7 +18,7 @@ KEY = "-----KEY-----\n"
 
 @pytest.fixture
 def programs(tmp_path, monkeypatch):
-    """Creates programs in PATH: ``programs(name="shell text")``."""
+    """A function that creates programs in PATH: ``programs(name="shell text")``."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")

@@ -1,9 +1,9 @@
 """Modules for other systems (FreeBSD, macOS, Red Hat without systemd), with outputs of their programs.
 
-A file in tests/cases/thin/commands has ``source`` (the origin of the outputs; "synthetic": written by the manual),
+A file in tests/cases/thin/commands has ``source`` (the origin of the outputs; "synthetic": written after the manual),
 ``grains``, ``commands`` (the output of each command line: a text, or ``stdout``, ``stderr``, ``retcode``, and ``then``:
 answers that change after it ran), ``files`` (below a folder that replaces ``{tmp}``), ``set`` (constants of modules),
-``missing`` (programs that do not exist), ``manager`` (of services, where this machine would decide), and ``steps``:
+``missing`` (programs that do not exist), ``manager`` (instead of this machine's service manager), and ``steps``:
 ``call`` or ``state`` with ``args``, ``kwargs``, ``test``; ``want`` is the expected return, ``raises`` the text of an
 error, ``ran`` the commands that ran (without those of ``reading``), ``stdin`` the input of the last of them, ``file``
 the expected content of a file.

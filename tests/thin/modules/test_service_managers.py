@@ -40,7 +40,7 @@ def chunk(fun, **args):
 
 @pytest.fixture
 def make(make_loaders):
-    """Loaders of a container whose first process is not an init."""
+    """A function that creates loaders of a container whose first process is not an init."""
     grains = {"kernel": "Linux", "os": "Debian", "init": "unknown"}
     return lambda *args, **kwargs: make_loaders(*args, **{"grains": dict(grains), **kwargs})
 

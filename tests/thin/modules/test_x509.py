@@ -34,7 +34,7 @@ EXTENSIONS = {
 
 @pytest.fixture(scope="module")
 def authority():
-    """Functions, and the key and certificate of an authority."""
+    """(functions of x509, key of an authority, its certificate)."""
     x509 = loaders().modules.x509
     key = x509.create_private_key(algo="ec")
     return x509, key, x509.create_certificate(signing_private_key=key, subject="CN=CA,O=a\\, b", **EXTENSIONS)

@@ -1,4 +1,4 @@
-"""A manager of resources, with sessions that tests hold open (``bed``), and types of resources that users may have."""
+"""A manager of resources, with sessions that tests hold open (``bed``), and users' own types of resources."""
 
 from __future__ import annotations
 

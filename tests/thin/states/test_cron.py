@@ -1,4 +1,4 @@
-"""The text of crontabs, which jobs count as the same, and cron.file with a script in place of crontab."""
+"""The text of crontabs, the matching of jobs, and cron.file with a script in place of crontab."""
 
 import os
 import pwd

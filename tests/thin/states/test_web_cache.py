@@ -52,7 +52,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def make(make_loaders: Callable[..., Loaders], tmp_path: Path) -> Callable[[], Loaders]:
-    """New loaders, as in each run, with one cachedir."""
+    """A function that creates loaders, as in each run, with the same cachedir."""
     return lambda: make_loaders(opts={"test": False, "cachedir": str(tmp_path / "cache")})
 
 
