@@ -41,7 +41,8 @@ LACKING = """
 
 #: (file, module): why the file may try the import, and what it does if the module is missing
 ALLOWED = {
-    ("thin/warmstart.py", "_sha256"): "quickest where it is; hashlib otherwise",
+    ("thin/store.py", "_sha256"): "quickest where it is; hashlib otherwise",
+    ("thin/coldstart.py", "_sha256"): "quickest where it is; hashlib otherwise",
     ("thin/boot.py", "resource"): "an error that names the limit without its number otherwise",
     ("thin/utf8.py", "ctypes"): "of Python 3.6 alone; otherwise names beyond ASCII are refused one by one",
     ("thin/grains/process.py", "_sha256"): "quickest where it is; hashlib otherwise",
@@ -126,8 +127,8 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for data in (*(archive.data for archive in built.firsts.values()), *built.packs.values()):
         with tarfile.open(fileobj=io.BytesIO(zlib.decompress(data))) as archive:
             archive.extractall(folder, filter="data")
-    # there the first stage is the file
-    (folder / "thin" / "warmstart.py").write_bytes((ROOT / "thin" / "warmstart.py").read_bytes())
+    for name in ("warmstart.py", "folder.py"):  # on a target these are the first stage, and a store
+        (folder / "thin" / name).write_bytes((ROOT / "thin" / name).read_bytes())
     return folder
 
 
