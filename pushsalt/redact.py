@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import html
 import json
 import re
 import threading
@@ -474,8 +473,9 @@ def _forms(value: str) -> Iterator[str]:
     } - {value}:
         yield quoted
         yield _PERCENT.sub(lambda found: found[0].lower(), quoted)
-    yield html.escape(value)
-    yield html.escape(value, quote=False)
+    text = value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")  # HTML
+    yield text.replace('"', "&quot;").replace("'", "&#x27;")
+    yield text
     yield value.replace("'", "'\"'\"'")  # sh
     yield value.replace("'", "'\\''")
     yield value.replace("'", "''")  # YAML, SQL

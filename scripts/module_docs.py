@@ -75,9 +75,9 @@ class Module:
 def modules() -> list[Module]:
     """All modules, in the order of their pages."""
     sys.path.insert(0, str(ROOT))
-    from thin import runtime
+    from thin.folder import Folder
 
-    files_here = runtime.Folder(str(ROOT))
+    files_here = Folder(str(ROOT))
     found: dict[tuple[str, str], Module] = {}
     for kind in TITLES:
         for virtual, files in files_here.virtual_index(kind).items():

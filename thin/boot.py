@@ -11,12 +11,11 @@ from thin.warmstart import (  # noqa: F401  (the rest of the runtime imports all
     DIRECTORY,
     FRAME_LIMIT,
     body,
-    mac,
+    digest,
     names,
     private,
     read,
     read_image,
-    sha256,
 )
 
 #: errno -> the limited resource of a process, the letter of ulimit and the name in setrlimit(2) for its limit

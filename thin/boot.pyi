@@ -5,12 +5,11 @@ from typing import Any, NoReturn
 from thin.warmstart import DIRECTORY as DIRECTORY
 from thin.warmstart import FRAME_LIMIT as FRAME_LIMIT
 from thin.warmstart import body as body
-from thin.warmstart import mac as mac
+from thin.warmstart import digest as digest
 from thin.warmstart import names as names
 from thin.warmstart import private as private
 from thin.warmstart import read as read
 from thin.warmstart import read_image as read_image
-from thin.warmstart import sha256 as sha256
 
 LIMITS: dict[int, tuple[str, str, str]]
 

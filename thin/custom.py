@@ -9,8 +9,8 @@ authenticated with a separate key, is stored with it. Only code whose hash was v
 
 import sys
 
-from thin.boot import mac, names, read, read_image, sha256, stamp
-from thin.store import Store
+from thin.boot import digest, names, read, read_image, stamp
+from thin.store import Store, sha256
 
 #: In place of the private directory if there is none: nothing is kept.
 NOWHERE = {"dir_fd": -1, "path": "", "key": b""}
@@ -45,7 +45,7 @@ def keep(place, sha, archive, kind=None):
 
 def _state(place, sha, size, kind):
     state = dict(place or NOWHERE, sha=sha, size=size, header=None, data=None, archive=None, received=False, fresh={})
-    state["key"] = mac(state["key"], b"user " + sha.encode("ascii"))
+    state["key"] = digest(b"user " + sha.encode("ascii"), state["key"])
     state["tar"], state["image"] = [name.replace("thin-", kind.FAMILY, 1) for name in names(state)]
     return state
 

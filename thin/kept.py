@@ -16,7 +16,8 @@ import os
 import stat
 import time
 
-from thin.boot import mac, private
+from thin.boot import private
+from thin.store import mac
 
 JOBS, FRAMES, END, SOCKET = "jobs", "frames", "end", "s"
 #: Maximum bytes of frames in memory, and in the file.

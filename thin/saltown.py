@@ -421,7 +421,7 @@ class Source(object):
         digest = self._files[name][1]
         with open(self._paths[digest], "rb") as handle:
             data = handle.read()
-        from thin.boot import sha256
+        from thin.store import sha256
 
         if sha256(data).hexdigest() != digest:
             raise ImportError("the copy of %s was damaged: run again" % name, name=name)

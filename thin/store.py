@@ -2,12 +2,12 @@
 
 Byte layout of an image::
 
-    8 bytes  b"PSIMAGE1"       32 bytes  HMAC-SHA256 of the header
+    8 bytes  b"PSIMAGE2"       32 bytes  MAC of the header (thin.warmstart.digest)
     4 bytes  big-endian length of the header, then the header, then the code of the modules (marshal)
 
 The header is a marshalled dict: ``stamp``, the inode, size and times of the archive file when its hash was verified;
-and ``modules``, ``{name: (is package, offset, length, SHA-256)}`` with offset 0 for a module that was never compiled
-here. The MAC's key is the controller's and is never on this disk; each module's bytes are checked by their SHA-256 when
+and ``modules``, ``{name: (is package, offset, length, digest)}`` with offset 0 for a module that was never compiled
+here. The MAC's key is the controller's and is never on this disk; each module's bytes are checked by their digest when
 they are loaded. So a warm start hashes only code that it uses, compiles nothing, and executes nothing unverified.
 """
 
@@ -15,12 +15,31 @@ import marshal
 import os
 import sys
 
-from thin.boot import body, limit, mac, read, read_image, sha256, stamp
+from thin.boot import body, digest, limit, read, read_image, stamp
 
 _BLOCK = 512
 #: file of stored outputs of programs, which is kept when archives and images are removed (thin.grains.answers)
 ANSWERS = "thin-answers"
 _OURS = ("thin-", ".thin-", "user-", ".user-", "pack-", ".pack-", "more-", ".more-")
+
+
+def sha256(data=b""):
+    """hashlib.sha256 without hashlib, whose import would load OpenSSL."""
+    try:
+        if sys.version_info >= (3, 12):
+            from _sha2 import sha256 as new
+        else:
+            from _sha256 import sha256 as new
+    except ImportError:
+        from hashlib import sha256 as new
+    return new(data)
+
+
+def mac(key, data):
+    """HMAC-SHA256 with a key of up to 64 bytes (the hmac module would import hashlib)."""
+    key = key.ljust(64, b"\0")
+    inner = sha256(bytes(byte ^ 0x36 for byte in key) + data).digest()
+    return sha256(bytes(byte ^ 0x5C for byte in key) + inner).digest()
 
 
 def start(state):
@@ -249,10 +268,10 @@ class Store(object):
         if "thin.boot" in self.modules and not self.modules["thin.boot"][1]:
             self.code("thin.boot")  # thin.warmstart takes it from the image
         bodies = {}
-        for name, (_, at, size, digest) in self.modules.items():
+        for name, (_, at, size, expected) in self.modules.items():
             if name in self._fresh:
                 bodies[name] = marshal.dumps(self._fresh[name])
-            elif at and sha256(self._data[at : at + size]).digest() == digest:
+            elif at and digest(self._data[at : at + size]) == expected:
                 bodies[name] = self._data[at : at + size]
         try:
             self._write(state["image"], self._image(verified, bodies), sync=False)
@@ -284,13 +303,13 @@ class Store(object):
             table, at = {}, base
             for name, entry in self.modules.items():
                 code = bodies.get(name)
-                table[name] = (entry[0], at, len(code), sha256(code).digest()) if code else (entry[0], 0, 0, b"")
+                table[name] = (entry[0], at, len(code), digest(code)) if code else (entry[0], 0, 0, b"")
                 at += len(code or b"")
             # Version 2 has no references: equal values must not make the length depend on identity.
             return marshal.dumps({"stamp": verified, "modules": table}, 2)
 
         head = header(44 + len(header(0)))
-        yield b"PSIMAGE1" + mac(self._state["key"], head) + len(head).to_bytes(4, "big") + head
+        yield b"PSIMAGE2" + digest(head, self._state["key"]) + len(head).to_bytes(4, "big") + head
         for name in self.modules:
             if name in bodies:
                 yield bodies[name]

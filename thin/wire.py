@@ -118,7 +118,7 @@ import struct
 import sys
 
 from thin import packing
-from thin.boot import sha256
+from thin.store import sha256
 
 NOISE_LIMIT = 1024 * 1024
 FRAME_LIMIT = 64 * 1024 * 1024

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from thin import runtime
+from thin import folder
 
 Contents = Mapping[str, bytes]
 
@@ -75,7 +75,7 @@ class Tree:
         self._texts = {name: data.decode() for name, data in contents.items() if name.endswith(".py")}
         self._names = sorted(contents)
         self._imports = {name: [one for one in imports(text) if one in contents] for name, text in self._texts.items()}
-        self.fits: dict[str, dict[str, tuple[Any, ...]]] = runtime.fit_index(self._texts.items())
+        self.fits: dict[str, dict[str, tuple[Any, ...]]] = folder.fit_index(self._texts.items())
         self.usual = {name for name, text in self._texts.items() if _kind(name) in LOADED and _USUAL.search(text)}
 
     def first(self, grains: Mapping[str, str]) -> set[str]:
@@ -139,7 +139,7 @@ class Tree:
         if families:  # all providers of a system; those that its first archive has, and the others
             system = min(value for values in families.values() for value in values)
             return f"on {system}" if name in self.usual else f"more on {system}"
-        virtual: str = next(iter(runtime.index([(_stem(name), self._texts[name])])))
+        virtual: str = next(iter(folder.index([(_stem(name), self._texts[name])])))
         return virtual.partition("_")[0]
 
 

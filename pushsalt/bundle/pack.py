@@ -5,7 +5,7 @@ decides which file is where). It keeps both.
 
 Plain ustar: files only, in a fixed order, without owners or times. The first member of a first archive is
 ``thin/store.py``: the first stage reads it from its fixed place to access the others. Two files are made here:
-``thin/_index.py`` has the virtual names of all modules (see ``thin.runtime.index``), so that a target need not read all
+``thin/_index.py`` has the virtual names of all modules (see ``thin.folder.index``), so that a target need not read all
 files, and the defaults of options, which need not be sent; ``thin/_packs.py`` has the packs with the names of their
 files.
 """
@@ -23,13 +23,13 @@ from typing import Any
 
 from pushsalt.bundle.contents import FAMILIES, LOADED, Contents, Tree
 from pushsalt.options import TARGET_DEFAULTS
-from thin import runtime
+from thin import folder, runtime
 
 #: The folder of the ``thin`` package that is sent.
 THIN = Path(runtime.__file__).resolve().parent
 FIRST = "thin/store.py"
-#: Sent as the program of the first stage, not as a part of the archive.
-_APART = {"thin/warmstart.py", "thin/coldstart.py"}
+#: Not in the archive: the program of the first stage, and what only the controller uses.
+_APART = {"thin/warmstart.py", "thin/coldstart.py", "thin/folder.py"}
 _EXTRA = ("COPYING",)
 
 
@@ -162,11 +162,11 @@ def _index(contents: Contents, usual: set[str]) -> bytes:
         if len(module) == 1 and (path[-1] == "__init__.py" or len(path) == depth + 1):
             kinds.setdefault(".".join(path[:depth]), []).append((module[0], contents[name].decode()))
     table = {
-        kind: {virtual: _by_use(stems, kind, usual) for virtual, stems in runtime.index(modules).items()}
+        kind: {virtual: _by_use(stems, kind, usual) for virtual, stems in folder.index(modules).items()}
         for kind, modules in sorted(kinds.items())
         if kind != "vendor"
     }
-    fits = {kind: runtime.fit_index(modules) for kind, modules in sorted(kinds.items()) if kind in LOADED}
+    fits = {kind: folder.fit_index(modules) for kind, modules in sorted(kinds.items()) if kind in LOADED}
     return _module(INDEX=table, FITS=fits, DEFAULTS=dict(TARGET_DEFAULTS))
 
 

@@ -65,6 +65,8 @@ def collect_rarely() -> None:
 
 
 def _run(words: list[str], terminal: Terminal) -> int:
+    # asyncssh does without: OpenSSH has no such keys, and cryptography.x509 would take a tenth of a command's start
+    sys.modules.setdefault("asyncssh.crypto.x509", None)  # type: ignore[arg-type]
     from pushsalt.cli.app import command
     from pushsalt.cli.stdio import TERMINAL
     from pushsalt.errors import PushsaltError

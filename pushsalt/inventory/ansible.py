@@ -10,7 +10,6 @@ Source: Ansible's documentation, "Building Ansible inventories" and "Connecting 
 from __future__ import annotations
 
 import ast
-import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from typing import Any, Final
 import yaml
 
 from pushsalt.errors import InventoryError, Position
+from pushsalt.inventory.ansibleshapes import SECTION, is_yaml
 from pushsalt.inventory.ansiblevars import References, VarsFolders, opened, refers
 from pushsalt.inventory.ansibleyaml import Unsafe, Vaulted, load, plain
 from pushsalt.inventory.hostpatterns import expanded, with_port
@@ -55,7 +55,6 @@ _CONNECTIONS: Final = {"ssh": "ssh", "paramiko": "ssh", "paramiko_ssh": "ssh", "
 _SSH_ARGS: Final = ("ansible_ssh_args", "ansible_ssh_common_args", "ansible_ssh_extra_args")
 _CHECKING: Final = ("ansible_host_key_checking", "ansible_ssh_host_key_checking")
 _ALSO: Final = {_CONNECTION: "transport", **dict.fromkeys(_SSH_ARGS, "jump")}
-_SECTION: Final = re.compile(r"\[(?P<name>[^:\]]+)(?::(?P<kind>\w+))?\]\s*(?:#.*)?$")
 _LONGEST_LITERAL: Final = 65_536
 
 
@@ -89,40 +88,6 @@ class Group:
             self.places.setdefault(id, {}).update(places)
 
 
-def is_ini(text: str, name: str = "") -> bool:
-    """Whether a file is an Ansible INI inventory: its name ends in ``.ini``, or its first line (comments are skipped)
-    is a section or ``host key=value``.
-    """
-    if name.lower().endswith(".ini"):
-        return True
-    for line in text.splitlines():
-        line = line.strip()
-        if line and not line.startswith(("#", ";")):
-            return _SECTION.match(line) is not None or re.match(r"[\w.\[\]:-]*[\w\]]\s+\w+=\S", line) is not None
-    return False
-
-
-def is_yaml(data: object) -> bool:
-    """Whether data is a YAML inventory: groups, which are mappings with no other keys than hosts, children and vars."""
-    if not isinstance(data, dict) or not data:
-        return False
-    keys = [set(group) for group in data.values() if isinstance(group, dict)]
-    return (
-        len(keys) == len([group for group in data.values() if group is not None])
-        and all(each <= {"hosts", "children", "vars"} for each in keys)
-        and any(each & {"hosts", "children"} for each in keys)
-        and not any(isinstance(group.get("hosts"), str) for group in data.values() if group)
-    )
-
-
-def is_listing(data: object) -> bool:
-    """Whether data has the shape of ``--list``'s output."""
-    return isinstance(data, dict) and (
-        isinstance(data.get("_meta"), dict)
-        or (isinstance(data.get("all"), dict) and isinstance(data["all"].get("children"), list))
-    )
-
-
 # --- the three formats -----------------------------------------------------------------------------------------------
 
 
@@ -137,7 +102,7 @@ def parse_ini(source: Source, base: Layer, warnings: list[str]) -> list[Host]:
         where = Position(str(path), number)
         if not line or line.startswith(("#", ";")):
             continue
-        match = _SECTION.match(line)
+        match = SECTION.match(line)
         if match is not None:
             section, kind = match["name"].strip(), match["kind"] or ""
             if kind not in ("", "vars", "children"):

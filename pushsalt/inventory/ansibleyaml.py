@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,8 +75,3 @@ def load(text: str) -> Any:
     """Ansible's YAML. Raises yaml.YAMLError, YamlError (too deep, too large) or ValueError."""
     _Bounds(text, "variables", libyaml=HAS_LIBYAML).document()
     return yaml.load(text, Loader=_Loader)
-
-
-def has_tags(text: str) -> bool:
-    """Whether a text has tags that only Ansible's YAML has."""
-    return re.search(r"[:-]\s+!(vault|unsafe)\b", text) is not None

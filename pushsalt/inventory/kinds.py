@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from pushsalt.errors import InventoryError, Position
-from pushsalt.inventory import ansible
+from pushsalt.inventory.ansibleshapes import is_ini
 from pushsalt.inventory.sshhosts import is_ssh_config
 from pushsalt.trust import Trusted
 
@@ -52,7 +52,7 @@ def template(path: Path, text: str) -> Trusted | None:
         )
     if text.startswith("#!"):
         return Trusted(text, str(path))
-    if not has_jinja(text) or ansible.is_ini(text, path.name) or is_ssh_config(text) or _is_data(text):
+    if not has_jinja(text) or is_ini(text, path.name) or is_ssh_config(text) or _is_data(text):
         return None
     return Trusted(text, str(path))
 

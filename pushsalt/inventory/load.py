@@ -23,8 +23,8 @@ from typing import Any, Final
 
 from pushsalt import regular
 from pushsalt.errors import InventoryError, Position, RenderError
-from pushsalt.inventory import THIS_MACHINE, Inventory, ansible, folder_files, is_program, kinds
-from pushsalt.inventory.ansibleyaml import has_tags
+from pushsalt.inventory import THIS_MACHINE, Inventory, folder_files, is_program, kinds
+from pushsalt.inventory.ansibleshapes import has_tags, is_ini, is_listing, is_yaml
 from pushsalt.inventory.merge import Host, build_targets
 from pushsalt.inventory.native import is_native, parse_native
 from pushsalt.inventory.roster import parse_roster
@@ -187,7 +187,7 @@ class _Reader:
         if is_program(path):
             return []
         text = self._named(path)
-        if not isinstance(text, Trusted) and (ansible.is_ini(text, path.name) or is_ssh_config(text)):
+        if not isinstance(text, Trusted) and (is_ini(text, path.name) or is_ssh_config(text)):
             return []
         source = self._parsed(path, text)
         if not isinstance(source.data, dict) or not source.data or not all(key in SETTINGS for key in source.data):
@@ -200,8 +200,7 @@ class _Reader:
         if isinstance(text, Trusted):
             source = _rendered(path, text, self._render)
         else:
-            tagged = ansible.load_tagged(text) if has_tags(text) else None
-            source = _parse(path, text) if tagged is None else Source(path, tagged, {}, text)
+            source = _tagged(path, text) if has_tags(text) else _parse(path, text)
         foreign = isinstance(text, Foreign)
         own = not foreign and not _is_printed(source.data)
         more: dict[str, Any] = {"transports": self._transports} if own else {}
@@ -213,7 +212,9 @@ class _Reader:
         foreign = isinstance(text, Foreign)
         if not isinstance(text, Trusted):
             lines = Source(path, {}, {}, text, foreign=foreign, vault=self._vault, encrypted=path in self._encrypted)
-            if ansible.is_ini(text, "" if foreign else path.name):
+            if is_ini(text, "" if foreign else path.name):
+                from pushsalt.inventory import ansible
+
                 source = replace(lines, detailed=self._detailed, own=not foreign, may_use=self._may_use)
                 return ansible.parse_ini(source, self._base, self._warnings)
             if is_ssh_config(text):
@@ -230,21 +231,33 @@ class _Reader:
         return _parser(source.data)(source, self._base, self._warnings)
 
 
+def _tagged(path: Path, text: str) -> Source:
+    """A text with tags of Ansible's YAML."""
+    from pushsalt.inventory.ansible import load_tagged
+
+    data = load_tagged(text)
+    return _parse(path, text) if data is None else Source(path, data, {}, text)
+
+
 def _is_printed(data: Any) -> bool:
     """Whether data of this shape comes from a program or a cloud, even if it is in a file."""
-    return isinstance(data, dict) and (is_state(data) or ansible.is_listing(data))
+    return isinstance(data, dict) and (is_state(data) or is_listing(data))
 
 
 def _parser(data: Any) -> Callable[[Source, Layer, list[str]], list[Host]]:
-    """The parser for data of this shape."""
+    """The parser for data of this shape; Ansible's are imported on demand."""
     if is_state(data):
         return parse_state
-    if ansible.is_listing(data):
-        return ansible.parse_listing
+    if is_listing(data):
+        from pushsalt.inventory.ansible import parse_listing
+
+        return parse_listing
     if is_native(data):
         return parse_native
-    if ansible.is_yaml(data):
-        return ansible.parse_yaml
+    if is_yaml(data):
+        from pushsalt.inventory.ansible import parse_yaml
+
+        return parse_yaml
     return parse_roster
 
 

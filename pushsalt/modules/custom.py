@@ -28,8 +28,8 @@ from pushsalt.modules import effects, resourcetypes
 from pushsalt.modules.declared import marked
 from pushsalt.modules.effects import Effect
 from pushsalt.trust import may_run_on_controller
-from thin import runtime
 from thin.custom import TAGS
+from thin.folder import index as index_of
 
 if TYPE_CHECKING:
     from pushsalt.files.found import FoundFile
@@ -66,7 +66,7 @@ class CustomModule:
 
     @cached_property
     def virtual(self) -> list[str]:
-        names = list(runtime.index([(self.name, self.text)]))
+        names = list(index_of([(self.name, self.text)]))
         for body in _VIRTUAL.findall(self.text):
             names += _RETURNED.findall(body)
         return list(dict.fromkeys(names))
@@ -162,7 +162,7 @@ class CustomModules:
                 for virtual_name in module.virtual if not module.extends else ():
                     virtual.setdefault(virtual_name, []).append(name)
                 for inner in resourcetypes.INNER if kind == "resources" else ():
-                    members = runtime.index(module.of_type(inner).items())
+                    members = index_of(module.of_type(inner).items())
                     index.update({f"resources.{name}.{inner}": members} if members else {})
             index[kind] = virtual
         if not files:

@@ -11,7 +11,7 @@ from pushsalt.compile.source import ArgSpec, Keywords
 from pushsalt.modules import effects
 from pushsalt.modules.definitions import ANYTHING, defined
 from pushsalt.modules.effects import Effect
-from thin import runtime
+from thin import folder, runtime
 
 if TYPE_CHECKING:
     from pushsalt.modules.custom import CustomModules
@@ -94,7 +94,7 @@ def of_type(kind: str, resource: str, custom: CustomModules | None = None) -> di
     files = {name.rpartition(".")[2]: runtime.source(name) for name in runtime.names(package)}
     own = custom.by_kind["resources"].get(resource) if custom else None
     files.update(own.of_type(kind) if own else {})
-    index = runtime.index(files.items())
+    index = folder.index(files.items())
     return {virtual: [files[name] for name in names] for virtual, names in index.items()}
 
 

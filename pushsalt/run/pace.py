@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from fractions import Fraction
 from heapq import heapify, heappop, heappush
 from math import ceil
 from typing import Final
@@ -27,6 +26,8 @@ class Size:
 
     def __init__(self, text: str, flag: str, example: str) -> None:
         """Raises UsageError, which names the flag, for any other text, for 0, and for more than 100 %."""
+        from fractions import Fraction  # on demand: it imports decimal
+
         match = _SIZE.fullmatch(text)
         number = Fraction(f"{match[1]}.{match[2] or 0}") if match else Fraction(0)
         self.is_share = bool(match and match[3])

@@ -12,7 +12,7 @@ import pytest
 
 from pushsalt.bundle import pack
 from pushsalt.bundle.contents import FAMILIES, Tree, imports
-from thin import runtime
+from thin import folder
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +54,7 @@ def test_any_tar_reads_it_and_it_holds_plain_files_only(built):
     names = [member.name for member in found]
     assert names[0] == pack.FIRST
     assert {"thin/vendor/msgpack/COPYING", "thin/_index.py", "thin/__main__.py", "thin/boot.py"} <= set(names)
-    assert not {"thin/warmstart.py", "thin/coldstart.py"} & set(names)
+    assert not {"thin/warmstart.py", "thin/coldstart.py", "thin/folder.py"} & set(names)
     assert not [name for name in names if "__pycache__" in name or name.endswith(".md")]
     assert terms == (pack.THIN / "vendor/msgpack/COPYING").read_bytes()
 
@@ -70,7 +70,7 @@ def test_the_index_is_the_one_that_is_found_on_disk(tmp_path):
     exec(texts(pack.build(root).firsts[""].data)["thin/_index.py"], space)
     want = {"dnf": ["yumpkg"], "pkg": ["aptpkg", "yumpkg"], "rpmpkg": ["yumpkg"], "test": ["test"]}
     assert space["INDEX"] == {"modules": want}
-    assert runtime.Folder(str(tmp_path)).virtual_index("modules") == want
+    assert folder.Folder(str(tmp_path)).virtual_index("modules") == want
 
 
 def test_busybox_provides_its_commands_before_other_linux_modules(tree):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pushsalt.errors import InventoryError
 from pushsalt.inventory import kinds
-from pushsalt.inventory.ansible import is_listing, is_yaml
+from pushsalt.inventory.ansibleshapes import is_listing, is_yaml
 from pushsalt.inventory.load import load_inventory
 from pushsalt.inventory.native import is_native
 from pushsalt.inventory.rendering import Rosters

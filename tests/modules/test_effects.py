@@ -11,7 +11,7 @@ import pytest
 import thin
 from pushsalt.modules.controller import names as controller_names
 from pushsalt.modules.effects import CHANGES, READS, RUNS, WORDS, declared_effect, literals, shipped
-from thin import loader, runtime
+from thin import folder, loader, runtime
 
 SAYING = [word for word in WORDS if word != "__controller__"]
 
@@ -44,7 +44,7 @@ def test_every_function_declares_its_effects(kind):
         words = told(source)
         assert there - set(words) == set(), f"{full}: say of them __reads__ or __changes__"
         assert set(words) - there == set(), f"{full}: there are no such functions"
-        for name in runtime.index([(full.rpartition(".")[2], source)]):
+        for name in folder.index([(full.rpartition(".")[2], source)]):
             declared = virtual.setdefault(name, {})
             for function, word in words.items():
                 assert declared.setdefault(function, word) == word, f"{name}.{function}: one file reads, one changes"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import CodeType
 
-from thin.runtime import index
+from thin.folder import index
 
 
 class MemoryRuntime:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from thin import runtime
+from thin import folder, runtime
 
 
 def test_fits_is_parsed_from_the_text():
@@ -11,7 +11,7 @@ def test_fits_is_parsed_from_the_text():
         ("two", 'x = 1\n__fits__ = {\n    "os": ("A",),\n    "kernel": ("B",),\n}\n'),
         ("three", "def f():\n    __fits__ = {}\n"),
     ]
-    assert runtime.fit_index(sources) == {"one": {"os": ("A", "B")}, "two": {"os": ("A",), "kernel": ("B",)}}
+    assert folder.fit_index(sources) == {"one": {"os": ("A", "B")}, "two": {"os": ("A",), "kernel": ("B",)}}
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,8 @@ MISSING = """
 
 #: (file, module): why the file may try the import, and what it does if the module is missing
 ALLOWED = {
-    ("thin/warmstart.py", "_sha256"): "faster than hashlib, which is used otherwise",
+    ("thin/store.py", "_sha256"): "faster than hashlib, which is used otherwise",
+    ("thin/coldstart.py", "_sha256"): "faster than hashlib, which is used otherwise",
     ("thin/boot.py", "resource"): "an error that names the limit without its number otherwise",
     ("thin/utf8.py", "ctypes"): "only for Python 3.6; otherwise names beyond ASCII are refused one by one",
     ("thin/grains/process.py", "_sha256"): "faster than hashlib, which is used otherwise",
@@ -126,8 +127,8 @@ def unpacked_runtime(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for data in (*(archive.data for archive in built.firsts.values()), *built.packs.values()):
         with tarfile.open(fileobj=io.BytesIO(zlib.decompress(data))) as archive:
             archive.extractall(folder, filter="data")
-    # on a target the first stage is this file
-    (folder / "thin" / "warmstart.py").write_bytes((ROOT / "thin" / "warmstart.py").read_bytes())
+    for name in ("warmstart.py", "folder.py"):  # on a target these are the first stage, and a store
+        (folder / "thin" / name).write_bytes((ROOT / "thin" / name).read_bytes())
     return folder
 
 
