@@ -1,23 +1,26 @@
 """The program of the first stage: starts ``thin.__main__`` from the runtime that is stored on the target.
 
-Its compiled code is in the image of a target that is known; else the controller's text is compiled. So it contains only
-what a warm start needs; ``thin.coldstart`` finds another directory or receives the runtime.
+Its compiled code is in the image of a target that is known, where ``thin/warmstart.py`` finds it; else the controller's
+text is compiled. So it contains only what a warm start needs; ``thin.coldstart`` finds another directory or receives
+the runtime.
 """
 
+import gc
+import marshal
 import os
 import sys
 
-from thin.warmstart import (  # noqa: F401  (the rest of the runtime imports all of them from here)
-    DIRECTORY,
-    FRAME_LIMIT,
-    body,
-    digest,
-    names,
-    private,
-    read,
-    read_image,
-)
+try:
+    from _blake2 import blake2b
 
+    blake2b(key=b"0")  # some systems refuse it in FIPS mode
+except (ImportError, ValueError):
+    blake2b = None
+
+#: Number of new containers until garbage is collected; with the usual 700 each start would examine all objects.
+COLLECT = 20000
+FRAME_LIMIT = 64 * 1024 * 1024
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 #: errno -> the limited resource of a process, the letter of ulimit and the name in setrlimit(2) for its limit
 LIMITS = {
     11: ("processes", "u", "NPROC"),
@@ -25,6 +28,89 @@ LIMITS = {
     24: ("open files", "n", "NOFILE"),
     27: ("the size of files", "f", "FSIZE"),
 }
+
+
+def digest(data, key=b""):
+    """The digest of an image's part, 32 bytes; with a key of up to 64 bytes it is a MAC."""
+    if blake2b:
+        return blake2b(data, digest_size=32, key=key).digest()
+    from hashlib import sha256  # HMAC-SHA256
+
+    key = key.ljust(64, b"\0")
+    inner = sha256(bytes(byte ^ 0x36 for byte in key) + data).digest()
+    return sha256(bytes(byte ^ 0x5C for byte in key) + inner).digest()
+
+
+def sha256(data=b""):
+    """hashlib.sha256 without hashlib, whose import would load OpenSSL."""
+    try:
+        if sys.version_info >= (3, 12):
+            from _sha2 import sha256 as new
+        else:
+            from _sha256 import sha256 as new
+    except ImportError:
+        from hashlib import sha256 as new
+    return new(data)
+
+
+def private(path, dir_fd=None):
+    """A descriptor of an existing folder: no link, this user's, not writable by others. Raises OSError."""
+    fd = os.open(path, DIRECTORY, dir_fd=dir_fd)
+    status = os.fstat(fd)
+    if status.st_uid != os.geteuid() or status.st_mode & 0o22:
+        os.close(fd)
+        raise PermissionError(1, "it belongs to another user, or others can write to it", path)
+    return fd
+
+
+def read(name, dir_fd, limit):
+    """The bytes of a regular file that belongs to this user, or None."""
+    try:
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=dir_fd)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(fd)
+        if status.st_mode & 0o170000 != 0o100000 or status.st_uid != os.geteuid() or status.st_size > limit:
+            return None
+        data = b""
+        while len(data) < status.st_size:
+            piece = os.read(fd, status.st_size - len(data))
+            if not piece:
+                return None
+            data = data + piece if data else piece
+        return data
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+
+
+def names(p):
+    """File names of the archive and of the image."""
+    return "thin-%s.tar" % p["sha"], "thin-%s-%s-%x-%s.img" % (
+        p["sha"],
+        sys.implementation.cache_tag,
+        sys.hexversion,
+        digest(p["key"]).hex()[:12],
+    )
+
+
+def read_image(name, dir_fd, key):
+    """(header, bytes) of the image when its MAC is right, else (None, None)."""
+    data = read(name, dir_fd, FRAME_LIMIT)
+    if data and data[:8] == b"PSIMAGE2":
+        end = 44 + int.from_bytes(data[40:44], "big")
+        if digest(data[44:end], key) == data[8:40]:
+            return marshal.loads(data[44:end]), data  # noqa: S302
+    return None, None
+
+
+def body(data, entry):
+    """The code of a module in the image if its digest is correct, else None."""
+    _, at, length, expected = entry
+    body = data[at : at + length] if at else b""
+    return marshal.loads(body) if at and digest(body) == expected else None  # noqa: S302
 
 
 def frame(nonce, kind, fields):
@@ -134,6 +220,7 @@ def boot(p, coldstart, dir_fd, header, data):
     ``p`` and ``coldstart`` are those of thin.warmstart; then the usual directory, or -1, with the header and the bytes
     of the image there, or None.
     """
+    gc.set_threshold(COLLECT)
     try:
         os.umask(0o77)
         state = warm(p, dir_fd, header, data)

@@ -12,12 +12,7 @@ private directory, the runtime is only in memory and is sent again each time.
 import os
 import sys
 
-try:
-    from _sha256 import sha256
-except ImportError:
-    from hashlib import sha256
-
-from thin.boot import DIRECTORY, FRAME_LIMIT, hello, names, private, read, read_image, stamp
+from thin.boot import DIRECTORY, FRAME_LIMIT, hello, names, private, read, read_image, sha256, stamp
 
 
 def prepare(p):

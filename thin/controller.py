@@ -5,7 +5,7 @@ thin.link documents the methods.
 
 import os
 
-from thin import blobs, detail, exceptions, wire
+from thin import blobs, detail, wire
 from thin.link import LinkError
 
 #: Limits of one request for foreseen files.
@@ -205,8 +205,10 @@ class Controller(object):
         try:
             return self._ask({"k": "ask", "fun": fun, "args": list(args), "kwargs": kwargs or {}}).get("ret")
         except LinkError as exc:
-            kind = getattr(exceptions, exc.exception, None)
-            if isinstance(kind, type) and issubclass(kind, exceptions.SaltException):
+            from thin.rareexceptions import named
+
+            kind = named(exc.exception)
+            if kind is not None:
                 try:
                     raise kind(exc.message)
                 except TypeError:

@@ -9,8 +9,8 @@ authenticated with a separate key, is stored with it. Only code whose hash was v
 
 import sys
 
-from thin.boot import digest, names, read, read_image, stamp
-from thin.store import Store, sha256
+from thin.boot import digest, names, read, read_image, sha256, stamp
+from thin.store import Store
 
 #: In place of the private directory if there is none: nothing is kept.
 NOWHERE = {"dir_fd": -1, "path": "", "key": b""}

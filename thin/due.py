@@ -14,9 +14,8 @@ ignored.
 import os
 import time
 
-from thin.boot import read
+from thin.boot import read, sha256
 from thin.requisites import tag_of
-from thin.store import sha256
 
 NAME = "due"
 #: Maximum bytes of the file that are read, and maximum number of notes; the oldest are removed first.

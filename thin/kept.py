@@ -16,8 +16,7 @@ import os
 import stat
 import time
 
-from thin.boot import private
-from thin.store import mac
+from thin.boot import private, sha256
 
 JOBS, FRAMES, END, SOCKET = "jobs", "frames", "end", "s"
 #: Maximum bytes of frames in memory, and in the file.
@@ -31,12 +30,19 @@ _HEAD = 9
 _RETURNS = tuple(b"\xa1k" + bytes([0xA0 + len(word)]) + word for word in (b"state", b"event", b"ret", b"exc", b"error"))
 
 
+def _mac(key, data):
+    """HMAC-SHA256 with a key of up to 64 bytes (the hmac module would import hashlib)."""
+    key = key.ljust(64, b"\0")
+    inner = sha256(bytes(byte ^ 0x36 for byte in key) + data).digest()
+    return sha256(bytes(byte ^ 0x5C for byte in key) + inner).digest()
+
+
 def name(state, jid=None):
     """The name of the folder of a job. Raises ValueError if the JID is invalid."""
     jid = state["job"] if jid is None else jid
     if not (isinstance(jid, str) and jid.isdigit() and len(jid) <= 40):
         raise ValueError("%r is no JID" % (jid,))
-    return "%s-%s" % (jid, mac(state["key"], b"job " + jid.encode("ascii")).hex()[:24])
+    return "%s-%s" % (jid, _mac(state["key"], b"job " + jid.encode("ascii")).hex()[:24])
 
 
 def folder(dir_fd, name, make=False):

@@ -15,7 +15,6 @@ A ``runtime`` (``thin.runtime``, or a user's module folders) has ``code(modname)
 """
 
 import sys
-import types
 
 from thin import log
 
@@ -38,6 +37,7 @@ EMPTY = {
     "__user__": "root",
 }
 
+_FUNCTION = type(lambda: None)  # the module `types` is slow to import
 #: The options that disable modules of a kind, and those that allow only some. ``whitelist_modules`` is not among them:
 #: it limits calls from outside, which the controller checks, and not calls between modules.
 LIMITS = {"modules": ("disable_modules", ""), "states": ("disable_states", "whitelist_state_modules")}
@@ -50,7 +50,7 @@ def _names(value):
 def _is_function(value):
     """Whether the value is a function or a functools.partial, without importing functools, which is slow."""
     functools = sys.modules.get("functools")
-    return isinstance(value, types.FunctionType) or (functools is not None and isinstance(value, functools.partial))
+    return isinstance(value, _FUNCTION) or (functools is not None and isinstance(value, functools.partial))
 
 
 class MissingFunction(KeyError):
@@ -365,7 +365,7 @@ class Loader(object):
     def _namespace(self, source, full):
         own = hasattr(source, "module_name")  # a user's file
         name = source.module_name(full) if own else full
-        module = types.ModuleType(name)
+        module = type(sys)(name)
         space = module.__dict__
         for dunder in EMPTY:
             space[dunder] = EMPTY[dunder]() if callable(EMPTY[dunder]) else EMPTY[dunder]
@@ -385,7 +385,7 @@ class Loader(object):
         if "__depends__" in space:
             sys.modules["salt.utils.decorators"].depends.enforce(space)
         init = space.get("__init__")
-        if isinstance(init, types.FunctionType):
+        if isinstance(init, _FUNCTION):
             init(self._opts)
         return space
 
@@ -475,7 +475,7 @@ class Loaders(object):
 def _virtual(module, name):
     """``(virtual name or None, reason)`` of an executed module."""
     function = module.get("__virtual__")
-    if not isinstance(function, types.FunctionType):
+    if not isinstance(function, _FUNCTION):
         return module.get("__virtualname__", name), None
     answer, reason = function(), None
     if isinstance(answer, tuple):

@@ -5,7 +5,7 @@ A message of a run has thousands of short texts and small numbers, and a target 
 uses msgpack. The bytes are the same as msgpack's (https://github.com/msgpack/msgpack/blob/master/spec.md).
 """
 
-import struct
+import _struct as struct  # as in thin.wire
 
 _F64 = struct.Struct(">d")
 _BYTES = [bytes((number,)) for number in range(256)]

@@ -16,9 +16,9 @@ import os
 import stat
 
 from thin import detail
+from thin.boot import sha256
 from thin.requisites import tag_of
 from thin.returns import masked, not_run
-from thin.store import sha256
 from thin.utils.canonical import canonical
 
 STALE = (

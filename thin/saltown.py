@@ -13,6 +13,7 @@ import socket
 import sys
 
 from thin import exceptions, link, loader, log, waiting, wire
+from thin.rareexceptions import named
 from thin.utils import args as signatures
 
 #: The key of a state's return with the version of Salt whose module was run.
@@ -125,9 +126,9 @@ def answered(answer):
     """The returned value. An exception of the other process is raised again, with a class of the same name."""
     if "raised" not in answer:
         return answer["ret"]
-    kind = getattr(exceptions, answer["raised"], None)
+    kind = named(answer["raised"])
     log.getLogger(__name__).debug("%s", answer["traceback"])
-    if isinstance(kind, type) and issubclass(kind, exceptions.SaltException):
+    if kind is not None:
         try:
             raise kind(answer["text"])
         except TypeError:
@@ -421,7 +422,7 @@ class Source(object):
         digest = self._files[name][1]
         with open(self._paths[digest], "rb") as handle:
             data = handle.read()
-        from thin.store import sha256
+        from thin.boot import sha256
 
         if sha256(data).hexdigest() != digest:
             raise ImportError("the copy of %s was damaged: run again" % name, name=name)

@@ -15,31 +15,12 @@ import marshal
 import os
 import sys
 
-from thin.boot import body, digest, limit, read, read_image, stamp
+from thin.boot import body, digest, limit, read, read_image, sha256, stamp
 
 _BLOCK = 512
 #: file of stored outputs of programs, which is kept when archives and images are removed (thin.grains.answers)
 ANSWERS = "thin-answers"
 _OURS = ("thin-", ".thin-", "user-", ".user-", "pack-", ".pack-", "more-", ".more-")
-
-
-def sha256(data=b""):
-    """hashlib.sha256 without hashlib, whose import would load OpenSSL."""
-    try:
-        if sys.version_info >= (3, 12):
-            from _sha2 import sha256 as new
-        else:
-            from _sha256 import sha256 as new
-    except ImportError:
-        from hashlib import sha256 as new
-    return new(data)
-
-
-def mac(key, data):
-    """HMAC-SHA256 with a key of up to 64 bytes (the hmac module would import hashlib)."""
-    key = key.ljust(64, b"\0")
-    inner = sha256(bytes(byte ^ 0x36 for byte in key) + data).digest()
-    return sha256(bytes(byte ^ 0x5C for byte in key) + inner).digest()
 
 
 def start(state):

@@ -68,7 +68,25 @@ while len(r)<z:
  r+=d
 exec(r)
 """
-_ONE_LINE = f'exec("""{_LOADER.strip()}""".replace("~",chr(10)))'.replace("\n", "~")
+# The same for an interpreter that is known; it is compiled at each start, so it has nothing else.
+_DIRECT_LOADER = """import os,sys
+z=int(sys.argv[2])
+r=b""
+while len(r)<z:
+ d=os.read(0,z-len(r))
+ if not d:sys.exit(76)
+ r+=d
+exec(r)
+"""
+
+
+def _one_line(program: str) -> str:
+    """A program of lines as one line."""
+    return f'exec("""{program.strip()}""".replace("~",chr(10)))'.replace("\n", "~")
+
+
+_ONE_LINE = _one_line(_LOADER)
+_DIRECT_LINE = _one_line(_DIRECT_LOADER)
 
 _BARE = re.compile(r"[A-Za-z0-9_./:=,@%+-]+")
 _UNQUOTABLE = re.compile(r"['\\!\x00-\x1f\x7f]")
@@ -92,7 +110,7 @@ def direct(exe: str, nonce: str, size: int) -> list[str] | None:
     """
     if not exe.startswith("/") or not _BARE.fullmatch(exe):
         return None
-    return [exe, "-I", "-S", "-c", _ONE_LINE, nonce, str(size)]
+    return [exe, "-I", "-S", "-c", _DIRECT_LINE, nonce, str(size)]
 
 
 def as_user(target: Target, words: list[str], become: Become | None) -> list[str]:

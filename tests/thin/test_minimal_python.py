@@ -41,8 +41,7 @@ MISSING = """
 
 #: (file, module): why the file may try the import, and what it does if the module is missing
 ALLOWED = {
-    ("thin/store.py", "_sha256"): "faster than hashlib, which is used otherwise",
-    ("thin/coldstart.py", "_sha256"): "faster than hashlib, which is used otherwise",
+    ("thin/boot.py", "_sha256"): "faster than hashlib, which is used otherwise",
     ("thin/boot.py", "resource"): "an error that names the limit without its number otherwise",
     ("thin/utf8.py", "ctypes"): "only for Python 3.6; otherwise names beyond ASCII are refused one by one",
     ("thin/grains/process.py", "_sha256"): "faster than hashlib, which is used otherwise",

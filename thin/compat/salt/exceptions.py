@@ -1,6 +1,7 @@
 """Salt: ``salt/exceptions.py``."""
 
 from thin.exceptions import *  # noqa: F403
+from thin.rareexceptions import *  # noqa: F403
 
 
 def get_error_message(error):

@@ -137,7 +137,7 @@ def _change(kind, name, value):
 
 def _path():
     """The file of the current resource; an id that cannot be a part of a file name is hashed."""
-    from thin.store import sha256
+    from thin.boot import sha256
 
     id = __resource__["id"]
     if len(id) > 100 or not SAFE.issuperset(id):

@@ -24,8 +24,7 @@ import os
 import stat
 
 from thin import packing
-from thin.boot import read
-from thin.store import sha256
+from thin.boot import read, sha256
 from thin.utils.files import atomic, backup, hashes, places, safepath
 
 #: The maximum content of a folder that is kept when the folder is removed.

@@ -9,8 +9,8 @@ name), ``e`` an unreadable folder (what: the error). Parents precede their conte
 import os
 import stat
 
+from thin.boot import sha256
 from thin.exceptions import CommandExecutionError, SaltException
-from thin.store import sha256
 from thin.utils.files import atomic, owner, safepath, safetree
 
 #: The number of entries in one answer.

@@ -2,7 +2,7 @@
 
 import os
 
-from thin.store import sha256
+from thin.boot import sha256
 from thin.utils.canonical import canonical
 from thin.utils.files import atomic, diff, keeping, owner, safepath
 

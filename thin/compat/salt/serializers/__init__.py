@@ -1,6 +1,7 @@
 """Salt: ``salt/serializers/__init__.py``."""
 
-from thin.exceptions import SaltDeserializationError, SaltException
+from thin.exceptions import SaltException
+from thin.rareexceptions import SaltDeserializationError
 
 
 class DeserializationError(SaltDeserializationError, RuntimeError):

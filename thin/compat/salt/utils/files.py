@@ -5,7 +5,8 @@ import errno
 import os
 import stat
 
-from thin.exceptions import CommandExecutionError, FileLockError, MinionError
+from thin.exceptions import CommandExecutionError
+from thin.rareexceptions import FileLockError, MinionError
 from thin.utils.files import safepath, safetree
 
 TEMPFILE_PREFIX = "__salt.tmp."
