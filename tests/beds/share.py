@@ -1,4 +1,4 @@
-"""The share of the slow tests that one run takes: ``--share 6`` takes the files of a sixth of them, by the day.
+"""The share of the slow tests that one run takes: ``--share 8`` takes the files of an eighth of them, by the day.
 
 `.ci/run` uses it, to stay within its time; every slow test has its turn within N days. ``DAY=2026-11-23`` takes the
 share of that day. A file is slow if one of its tests is marked ``slow``; tests of such a file that are not marked run

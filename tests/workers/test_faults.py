@@ -103,11 +103,11 @@ def test_a_failed_target_runs_again_when_the_job_is_resumed(run):
 
 
 def test_the_first_signal_lets_running_states_end(run):
-    with run.worker():
+    with run.worker() as worker:
         process, _ = run.start()
         run.until_all_wait()
         process.send_signal(signal.SIGINT)
-        until(lambda: stopped_jobs(run.server.url))
+        until(lambda: "was stopped by its controller" in worker.log.read_text())
         run.go()
         done = finish(process)
         assert done.code == 130

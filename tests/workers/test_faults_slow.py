@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
+import subprocess
+import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.beds.faults import STATES, FaultBed, finish, until
+from tests.beds.faults import PATIENCE, STATES, FaultBed, finish
 from tests.beds.nats import NatsServer, patched
+from tests.beds.processes import wait_until
 from tests.beds.sshd import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.sshd]
@@ -53,6 +57,22 @@ def large(run: FaultBed) -> FaultBed:
     return run
 
 
+def until_cut_off(process: subprocess.Popen[bytes], server: LimitedServer) -> None:
+    """Wait until the server has ended the connection of the suspended controller.
+
+    If the controller was suspended between two requests, nothing is sent to it: it goes on for a moment to ask again.
+    """
+    end = time.monotonic() + PATIENCE
+    while not server.slow_consumers():
+        assert time.monotonic() < end, "the server has not ended the connection"
+        with contextlib.suppress(AssertionError):
+            wait_until(server.slow_consumers, 15)
+            return
+        process.send_signal(signal.SIGCONT)
+        time.sleep(0.1)
+        process.send_signal(signal.SIGSTOP)
+
+
 def test_a_controller_that_does_not_read_gets_all_returns_later(large: FaultBed):
     assert isinstance(large.server, LimitedServer)
     with large.worker():
@@ -60,6 +80,6 @@ def test_a_controller_that_does_not_read_gets_all_returns_later(large: FaultBed)
         large.until_all_wait()
         process.send_signal(signal.SIGSTOP)
         large.go()
-        until(large.server.slow_consumers)
+        until_cut_off(process, large.server)
         process.send_signal(signal.SIGCONT)
         large.all_once(finish(process))
