@@ -458,6 +458,8 @@ def _forms(value: str) -> Iterator[str]:
     yield value
     if value.isascii() and value.isalnum():
         return
+    from html import escape  # on demand: most commands have no such secret
+
     data = value.encode("utf-8", "surrogateescape")
     yield json.dumps(value)[1:-1]
     yield json.dumps(value, ensure_ascii=False)[1:-1]
@@ -473,9 +475,8 @@ def _forms(value: str) -> Iterator[str]:
     } - {value}:
         yield quoted
         yield _PERCENT.sub(lambda found: found[0].lower(), quoted)
-    text = value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")  # HTML
-    yield text.replace('"', "&quot;").replace("'", "&#x27;")
-    yield text
+    yield escape(value)
+    yield escape(value, quote=False)
     yield value.replace("'", "'\"'\"'")  # sh
     yield value.replace("'", "'\\''")
     yield value.replace("'", "''")  # YAML, SQL

@@ -42,7 +42,7 @@ def digest(data, key=b""):
 
 
 def sha256(data=b""):
-    """hashlib.sha256 without hashlib, whose import would load OpenSSL."""
+    """A SHA-256 object by Python's own implementation: the import of hashlib would load OpenSSL."""
     try:
         if sys.version_info >= (3, 12):
             from _sha2 import sha256 as new

@@ -1,11 +1,12 @@
 """Salt's exception classes that only users' modules and ``thin/compat`` use; ``thin/exceptions.py`` has the others."""
 
-from thin import exceptions
 from thin.exceptions import CommandExecutionError, SaltException
 
 
 def named(name):
     """Salt's exception class with this name, or None."""
+    from thin import exceptions
+
     kind = getattr(exceptions, name, None) or globals().get(name)
     return kind if isinstance(kind, type) and issubclass(kind, SaltException) else None
 

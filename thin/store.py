@@ -2,7 +2,7 @@
 
 Byte layout of an image::
 
-    8 bytes  b"PSIMAGE2"       32 bytes  MAC of the header (thin.warmstart.digest)
+    8 bytes  b"PSIMAGE2"       32 bytes  MAC of the header (thin.boot.digest)
     4 bytes  big-endian length of the header, then the header, then the code of the modules (marshal)
 
 The header is a marshalled dict: ``stamp``, the inode, size and times of the archive file when its hash was verified;

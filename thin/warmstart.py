@@ -40,17 +40,17 @@ def begin(p, text, coldstart):
             fd = os.open("thin-%s-%s-%x-%.12s.img" % image, flags, dir_fd=dir_fd)
             ours, file = os.fstat(dir_fd), os.fstat(fd)
             private = ours.st_uid == file.st_uid == os.geteuid() and not ours.st_mode & 0o22
-            if private and file.st_mode >> 12 == 8 and file.st_size < 1 << 26:  # a regular file
-                data = os.read(fd, file.st_size)
-                head = data[44 : 44 + int.from_bytes(data[40:44], "big")]
-                if data[:40] == b"PSIMAGE2" + blake2b(head, digest_size=32, key=p["key"]).digest():
-                    header = marshal.loads(head)  # noqa: S302
-                    _, at, size, digest = header["modules"]["thin.boot"]
-                    body = data[at : at + size]
-                    if blake2b(body, digest_size=32).digest() == digest:
-                        code = marshal.loads(body)  # noqa: S302
+            regular = file.st_mode >> 12 == 8 and file.st_size < 1 << 26
+            data = os.read(fd, file.st_size) if private and regular else b""
             os.close(fd)
-    except Exception:  # any: the long way says what is wrong, if it is
+            head = data[44 : 44 + int.from_bytes(data[40:44], "big")]
+            if data[:40] == b"PSIMAGE2" + blake2b(head, digest_size=32, key=p["key"]).digest():
+                header = marshal.loads(head)  # noqa: S302
+                _, at, size, digest = header["modules"]["thin.boot"]
+                body = data[at : at + size]
+                if blake2b(body, digest_size=32).digest() == digest:
+                    code = marshal.loads(body)  # noqa: S302
+    except Exception:  # whatever it is: thin/boot.py, compiled from its text, finds the cause and reports it
         code = None
     exec(code or compile(text, "thin/boot.py", "exec", 0, True), main.__dict__)  # noqa: S102
     main.boot(p, coldstart, dir_fd, header if code else None, data)

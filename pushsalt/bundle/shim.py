@@ -47,6 +47,14 @@ _SCRIPT = (
     '[ "$f" = none ] || k=too_old; '
     f"echo pushsalt ${{n%????????}} $k $i $f; exit {NO_PYTHON}"
 )
+# The end of both loaders: reads z bytes, and executes them.
+_READ = """r=b""
+while len(r)<z:
+ d=os.read(0,z-len(r))
+ if not d:sys.exit(76)
+ r+=d
+exec(r)
+"""
 # Runs on the Pythons that know -I, 3.4 and later. One that is too old gives way to the next candidate; its own
 # command line is in /proc, so that the words need not be repeated in it.
 _LOADER = f"""import os,sys
@@ -61,23 +69,11 @@ if o:
  sys.exit({NO_PYTHON})
 if s[0]=="g":os.write(1,n.encode()+b"G"+bytes(4))
 z=int(s.lstrip("g"))
-r=b""
-while len(r)<z:
- d=os.read(0,z-len(r))
- if not d:sys.exit(76)
- r+=d
-exec(r)
-"""
+{_READ}"""
 # The same for an interpreter that is known; it is compiled at each start, so it has nothing else.
-_DIRECT_LOADER = """import os,sys
+_DIRECT_LOADER = f"""import os,sys
 z=int(sys.argv[2])
-r=b""
-while len(r)<z:
- d=os.read(0,z-len(r))
- if not d:sys.exit(76)
- r+=d
-exec(r)
-"""
+{_READ}"""
 
 
 def _one_line(program: str) -> str:
