@@ -191,6 +191,20 @@ def test_a_failed_replacement_leaves_the_file(bed: Any, monkeypatch: pytest.Monk
     assert Path(path).read_bytes() == b"line\n" * 300_000 and os.listdir(bed.target) == ["f"]
 
 
+def with_little_memory(version: str, path: Path, calls: list[Any]) -> tuple[tuple[Any, ...], ...]:
+    """Call functions on a file with 10 MiB of memory: their returns, sizes of the file, and whether it is the same."""
+    program = Path(__file__).parents[1] / "large_run.py"
+    process = subprocess.run(
+        [PYTHONS[version], "-I", "-S", str(program), str(ROOT), str(path), str(10 << 20), json.dumps(calls)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr
+    return tuple(zip(*map(json.loads, process.stdout.splitlines()), strict=True))
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_memory_is_bounded(tmp_path: Path, version: str) -> None:
     """A file of 40 MiB, mostly a hole, with a limit of 10 MiB."""
@@ -209,18 +223,7 @@ def test_memory_is_bounded(tmp_path: Path, version: str) -> None:
         ("modules:file.prepend", {"args": ["top"]}),
         ("states:file.append", {"text": ["the end"]}),
     ]
-    arguments = [
-        str(Path(__file__).parents[1] / "large_run.py"),
-        str(ROOT),
-        str(path),
-        str(10 << 20),
-        json.dumps(calls),
-    ]
-    process = subprocess.run(
-        [PYTHONS[version], "-I", "-S", *arguments], capture_output=True, text=True, timeout=100, check=False
-    )
-    assert process.returncode == 0, process.stderr
-    rets, sizes, same_inodes = zip(*map(json.loads, process.stdout.splitlines()), strict=True)
+    rets, sizes, same_inodes = with_little_memory(version, path, calls)
     assert same_inodes == (True,) * 8
     assert sizes == (size, size, size + 5, size + 10, size + 19, size + 19, size + 23, size + 31)
     assert [ret["comment"] for ret in rets[:5]] == [
@@ -254,18 +257,7 @@ def test_memory_of_keyvalue_is_bounded(tmp_path: Path, version: str) -> None:
         ("states:file.keyvalue", {"key": "top", "value": "first", "prepend_if_not_found": True}),
         ("states:file.keyvalue", {"key_values": {"port": 8}, "separator": " = ", "prune": True}),
     ]
-    arguments = [
-        str(Path(__file__).parents[1] / "large_run.py"),
-        str(ROOT),
-        str(path),
-        str(10 << 20),
-        json.dumps(calls),
-    ]
-    process = subprocess.run(
-        [PYTHONS[version], "-I", "-S", *arguments], capture_output=True, text=True, timeout=100, check=False
-    )
-    assert process.returncode == 0, process.stderr
-    rets, sizes, same_inodes = zip(*map(json.loads, process.stdout.splitlines()), strict=True)
+    rets, sizes, same_inodes = with_little_memory(version, path, calls)
     changed = size - len("#port = 81\n") + len("new = z\n")
     assert (sizes, same_inodes) == ((changed, changed, changed + 10, len("port = 8\n")), (True,) * 4)
     assert [ret["comment"] for ret in rets] == [
