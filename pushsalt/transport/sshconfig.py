@@ -12,7 +12,6 @@ import hashlib
 import logging
 import os
 import re
-import shlex
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from pushsalt import regular
 from pushsalt.errors import TargetError
 from pushsalt.inventory import sshwords
 from pushsalt.model import Target
-from pushsalt.transport import sshcommand
+from pushsalt.transport import sshcommand, sshconfigfile
 
 log = logging.getLogger(__name__)
 
@@ -56,9 +55,6 @@ _SILENT = {
 #: Options whose values may have tokens; and those of them that may have environment variables (``${NAME}``).
 _EXPANDED: Final = ("CertificateFile", "IdentityAgent", "IdentityFile", "UserKnownHostsFile", "ProxyJump")
 _OF_ENVIRONMENT: Final = ("certificatefile", "identityagent", "identityfile", "userknownhostsfile")
-#: Options whose value is the rest of the line.
-_WHOLE: Final = ("proxycommand", "remotecommand", "localcommand", "knownhostscommand")
-_LINE: Final = re.compile(r"\s*(?P<word>[^\s=]+)(?:\s*=\s*|\s+|\Z)(?P<rest>.*?)\s*\Z", re.S)
 _DEEPEST: Final = 16
 _said: set[str] = set()
 
@@ -164,30 +160,26 @@ class _Config(SSHClientConfig):
             raise ConfigParseError(f"{path}: included too deep")
         self._depth += 1
         self._path, self._line_no, self._matching = path, 0, True
-        for number, line in enumerate(regular.read_text(path).splitlines(), 1):
-            self._line_no = number
-            if line.strip() and not line.lstrip().startswith("#"):
-                self._read(line)
+        for line in sshconfigfile.load(path).lines(self._orig_host):
+            self._line_no = line.number
+            self._read(line)
         self._depth -= 1
 
-    def _read(self, line: str) -> None:
-        match = _LINE.match(line)
-        name = match["word"].lower() if match else ""
-        if match is None or name not in self._handlers or (not self._matching and name not in self._conditionals):
+    def _read(self, line: sshconfigfile.Line) -> None:
+        name = line.name
+        if name not in self._handlers or (not self._matching and name not in self._conditionals):
             return
-        if name in _WHOLE:
-            args = [match["rest"]] if match["rest"] else []
-        else:
+        args, problem = list(line.words), line.problem
+        if name in _OF_ENVIRONMENT and not problem:
             try:
-                args = shlex.split(match["rest"])
-                if name in _OF_ENVIRONMENT:
-                    args = [re.sub(r"\$\{(.*?)\}", self._variable, arg) for arg in args]
-            except (ValueError, ConfigParseError) as exc:
-                if name in self._conditionals or name == "include":
-                    raise
-                _say(f"ssh_config: {self._path} line {self._line_no}: {exc}; left out")
-                return
-        if args:
+                args = [re.sub(r"\$\{(.*?)\}", self._variable, arg) for arg in args]
+            except ConfigParseError as exc:
+                problem = str(exc)
+        if problem:
+            if name in self._conditionals or name == "include":
+                self._error(problem)
+            _say(f"ssh_config: {self._path} line {self._line_no}: {problem}; left out")
+        elif args:
             self._take(name, args)
         elif name in self._conditionals:
             self._error(f"{name} of nothing")

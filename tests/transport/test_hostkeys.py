@@ -78,3 +78,20 @@ def test_an_added_key_is_found_at_once(tmp_path: Path) -> None:
     hosts.add("New1", 2222, key)
     for again in (hosts, KnownHosts(hosts.files)):
         assert [trusted.public_data for trusted, _ in again.lookup("new1", 2222).trusted] == [key.public_data]
+
+
+def test_a_hashed_line_is_found_again(stored: Path) -> None:
+    hosts = KnownHosts([stored])
+    first, second = (hosts.lookup("hashed", port) for port in (22, 2222))
+    assert [len(record.trusted) for record in (first, second)] == [1, 1]
+    assert second.elsewhere
+    for port, record in ((2222, second), (22, first)):
+        assert hosts.lookup("hashed", port).trusted == record.trusted
+    assert hosts.lookup("x", 22).trusted == []
+
+
+def test_a_hashed_line_is_not_compared_once_its_name_is_known(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = KnownHosts([stored])
+    hosts.lookup("hashed", 2222)
+    monkeypatch.setattr("pushsalt.transport.hostkeys.hashlib.sha1", None)
+    assert hosts.lookup("web1", 22).trusted
