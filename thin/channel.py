@@ -17,7 +17,7 @@ class Channel(object):
     """Messages over a socket, in the downward form of thin.wire.
 
     ``serve(message)`` is called for every message that is not an answer, also while a question waits for its answer.
-    ``blobs`` receives the B frames.
+    ``blobs()`` returns the thin.blobs.Blobs that receive the B frames.
     """
 
     def __init__(self, sock, blobs, serve=None):
@@ -73,7 +73,7 @@ class Channel(object):
             for kind, payload in self._frames:
                 self._dealt += 1
                 if kind == b"B":
-                    self.blobs.feed(payload)
+                    self.blobs().feed(payload)
                     continue
                 if kind != b"M":  # a frame for the supervisor, which has processed it
                     continue
@@ -83,7 +83,7 @@ class Channel(object):
                 elif message.get("k") == "answer":
                     self._answers[message.get("re")] = message
                 elif message.get("k") == "resume":
-                    self.blobs.resume(message["digest"], message["at"])
+                    self.blobs().resume(message["digest"], message["at"])
                 elif message.get("k") == "bye":
                     self.said_bye = True
                     raise Closed()

@@ -21,21 +21,32 @@ class LinkError(exceptions.SaltException):
 
 #: The open link of this process (an object with the methods below), set by the worker. None: no controller.
 _current = None
+#: A function that makes it when it is needed for the first time, or None.
+_make = None
 
 
 def connect(link):
     """Set the link that the functions below use; None removes it. Returns the former one."""
-    global _current
-    before, _current = _current, link
+    global _current, _make
+    before, _current, _make = _current, link, None
     return before
+
+
+def connect_later(make):
+    """Set the function that makes the link at the first request."""
+    global _current, _make
+    _current, _make = None, make
 
 
 def connected():
     """Whether there is a controller to ask."""
-    return _current is not None
+    return _current is not None or _make is not None
 
 
 def _link():
+    global _current
+    if _current is None and _make is not None:
+        _current = _make()
     if _current is None:
         raise LinkError("there is no controller to ask")
     return _current

@@ -1,17 +1,15 @@
 """The worker: the process on the target in which modules run. It processes the messages of thin.wire until the end.
 
 It has no access to the channel, only a socket pair to the supervisor. At the start it imports only what every session
-needs; the engine, the grains and the modules are imported for the first message that needs them.
+needs; the engine (thin.runs), the grains and the modules are imported for the first message that needs them.
 """
 
 import os
 import sys
 import time
 
-from thin import link, loader, log, runtime, waiting
-from thin.blobs import Blobs
+from thin import link, loader, log, runtime
 from thin.channel import Channel, Closed
-from thin.controller import Controller
 
 #: The default ``cachedir`` of Salt's minion, which options contain if none is configured. It is not used: only root can
 #: write to it, and ``clean`` does not remove it.
@@ -50,31 +48,49 @@ class Worker(object):
 
     def __init__(self, sock, info):
         self.info = info
-        self.blobs = Blobs(info.get("dir"))
-        self.channel = Channel(sock, self.blobs, self.serve)
-        self.controller = Controller(self.channel, self.blobs)
+        self._blobs = self._controller = None
+        self.channel = Channel(sock, lambda: self.blobs, self.serve)
         self.loaders = None
         self.opts = {}
         self.jid = ""  # of the job; the controller sends it
         self._custom = None
         self._resource = None  # (type, whether the worker runs inside the resource) of the session's resource
-        self._plain = None  # thin.resourcetypes.Plain, if the session is for a resource in which nothing can be run
+        self.plain = None  # thin.resourcetypes.Plain, if the session is for a resource in which nothing can be run
         self._transfers = None  # thin.utils.files.transfer.Transfers, after the first copy message
         self._held = None  # messages to process when the session is ready
-        self._stopped = False  # whether the run has to end before its next state
-        self._looks = None  # what the states of a plan file would do, in a dry run (thin.planned)
-        link.connect(self.controller)
+        self.stopped = False  # whether the run has to end before its next state
+        self.looks = None  # what the states of a plan file would do, in a dry run (thin.planned)
+        link.connect_later(lambda: self.controller)
         store = runtime.backend()
         if hasattr(store, "fetch"):
             store.fetch = self._fetch_packs
 
     def close(self):
-        if self._plain is not None:
-            self._plain.close()
+        if self.plain is not None:
+            self.plain.close()
         link.connect(None)
         if self._custom is not None:
             self._custom.keep_image()
-        self.blobs.close()
+        if self._blobs is not None:
+            self._blobs.close()
+
+    # Most calls need neither of these, and to load them takes a millisecond.
+
+    @property
+    def blobs(self):
+        if self._blobs is None:
+            from thin.blobs import Blobs
+
+            self._blobs = Blobs(self.info.get("dir"))
+        return self._blobs
+
+    @property
+    def controller(self):
+        if self._controller is None:
+            from thin.controller import Controller
+
+            self._controller = Controller(self.channel, self.blobs)
+        return self._controller
 
     def _fetch_packs(self, tables):
         from thin import custom
@@ -123,7 +139,7 @@ class Worker(object):
             from thin import compat
 
             compat.install(machine, self._custom)
-        if message.get("salt") and self._plain is None:
+        if message.get("salt") and self.plain is None:
             from thin import saltown
 
             saltown.install(self.loaders, message["salt"])
@@ -139,7 +155,7 @@ class Worker(object):
 
     def _without_grains(self, exc):
         """The error message for a session whose grains could not be collected."""
-        if self._plain is None:
+        if self.plain is None:
             from thin import boot
 
             kind, text = boot.trouble(exc)
@@ -158,11 +174,11 @@ class Worker(object):
             if "kept" in resource:
                 resource = dict(resource, declared=self.info["kept"][resource["kept"]])
             self._resource = resource["type"], False
-            self._plain = resourcetypes.Plain(
-                resource, self.opts, runtime, own, self._collect_machine, self._collect, link.pillar
+            self.plain = resourcetypes.Plain(
+                resource, self.opts, runtime, own, self._collect_machine, self.collect, link.pillar
             )
-            self.loaders = self._plain.loaders
-            return self._plain.manager
+            self.loaders = self.plain.loaders
+            return self.plain.manager
         overlays, extra = dict.fromkeys(("modules", "states", "utils"), own), None
         if resource:
             from thin import resourcetypes
@@ -173,7 +189,7 @@ class Worker(object):
             for kind in ("modules", "states"):
                 overlays[kind] = resourcetypes.own_files(kind, resource["type"], own, runtime) + own
         self.loaders = loader.Loaders(
-            self.opts, runtime, grains=self._collect, pillar=link.pillar, overlays=overlays, extra=extra
+            self.opts, runtime, grains=self.collect, pillar=link.pillar, overlays=overlays, extra=extra
         )
         return self.loaders
 
@@ -203,18 +219,18 @@ class Worker(object):
     def on_grains(self, message):
         def answer():
             if message.get("refresh"):
-                self.loaders.set_grains(self._collect(True))
+                self.loaders.set_grains(self.collect(True))
             return dict(self.loaders.grains)
 
-        self._answer(message, answer)
+        self.answer(message, answer)
 
     def on_call(self, message):
-        survives = message.get("keep") and self._has_front()
-        if survives:
-            self._may_survive()
-        self._call(message)
-        if survives:
-            self.channel.tell(b"end")
+        if not message.get("keep"):
+            self._call(message)
+            return
+        from thin import runs
+
+        runs.surviving(self, lambda: self._call(message))
 
     def _call(self, message):
         fun = message.get("fun")
@@ -230,7 +246,7 @@ class Worker(object):
                     "tb": "",
                     "known": False,
                     "nearest": self.loaders.modules.nearest(fun),
-                    "hint": self._plain.offer() if self._plain is not None else "",
+                    "hint": self.plain.offer() if self.plain is not None else "",
                 }
             )
             return
@@ -241,17 +257,17 @@ class Worker(object):
         more = {"salt": whose} if whose else {}
 
         def answer():
-            if self._plain is not None:
-                self._plain.start()
+            if self.plain is not None:
+                self.plain.start()
             return calls.call(function, fun, args, kwargs, self.opts, message.get("cli"), self.jid)
 
-        self._answer(message, answer, more)
+        self.answer(message, answer, more)
 
     def on_resources(self, message):
         from thin import resourcetypes
 
         declared = message.get("declared") or {}
-        self._answer(message, lambda: resourcetypes.discover(self.loaders, runtime, self._own(), declared))
+        self.answer(message, lambda: resourcetypes.discover(self.loaders, runtime, self._own(), declared))
 
     def on_copy(self, message):
         if self._transfers is None:
@@ -269,126 +285,20 @@ class Worker(object):
                 }
             )
 
-        self._answer(message, lambda: self._transfers.answer(message, need))
+        self.answer(message, lambda: self._transfers.answer(message, need))
 
     def on_stop(self, message):
         """End the run after the current state."""
-        self._stopped = True
-
-    def _may_survive(self):
-        """Make the supervisor store the frames from now on, since the run may outlive its channel."""
-        import _signal as signal
-
-        def stop(number, frame):
-            self._stopped = True
-
-        signal.signal(signal.SIGTERM, stop)
-        self.channel.tell(b"begin")
-
-    def _stopping(self):
-        self.channel.attend()
-        return self._stopped
-
-    def _has_front(self):
-        return bool((self.info.get("place") or {}).get("front"))
+        self.stopped = True
 
     def on_run(self, message):
-        survives = self._has_front()
-        if survives:
-            self._may_survive()
-        self._on_run(message)
-        if survives:
-            self.channel.tell(b"end")
+        from thin import runs
 
-    def _on_run(self, message):
-        need = self.controller.begin(message.get("files"), message.get("templates"), message.get("wants") or ())
-        if need:
-            self.channel.send(
-                {
-                    "k": "need",
-                    "re": message["n"],
-                    "digests": [digest for digest, _ in need],
-                    "parts": dict(item for item in need if item[1]),
-                }
-            )
-        self._answer(message, lambda: self._run(message))
-        self.controller.end()
-        for call in message.get("then") or ():  # after the run, which other calls could interrupt
-            self.on_call(call)
-
-    def _run(self, message):
-        from thin import engine
-
-        count = [0]
-
-        def done(tag, ret):
-            count[0] += 1
-            message = {"k": "state", "tag": tag, "ret": ret}
-            notes = run.details.pop(tag, None)
-            self.channel.send(dict(message, detail=notes) if notes else message, for_people=True)
-
-        if message.get("look") or self._looks is not None:
-            from thin import planned
-
-            self._looks = planned.of(message, self._looks)
-        before, self.opts["test"] = self.opts.get("test", False), bool(message.get("test"))
-        if self._plain is not None:
-            self._plain.set_test(self.opts["test"])
-            self._plain.start()
-        try:
-            chunks, jobs = message.get("chunks") or [], None
-            self.loaders.states.foresee(sorted({chunk.get("state") for chunk in chunks}))
-            # A plan needs the notes of each state, and parallel states cannot send any.
-            if any(chunk.get("parallel") for chunk in chunks) and not message.get("detail"):
-                from thin import parallel
-
-                jobs = waiting.current = parallel.Jobs(self.opts.get("state_max_parallel"))
-            run = engine.Engine(
-                self.loaders,
-                collect_grains=lambda: self._collect(True),
-                jobs=jobs,
-                mock=bool(message.get("mock")),
-                on_start=lambda tag: self.channel.send({"k": "start", "tag": tag}),
-                on_done=done,
-                on_event=lambda name, ret: self.channel.send({"k": "event", "name": name, "ret": ret}),
-                reactions=None if message.get("mock") else self._reactions(),
-                stopping=self._stopping,
-                detail=bool(message.get("detail")),
-                keeper=self._keeper(message),
-                looks=self._looks,
-                dunders=engine.dunders_in(message),
-            )
-            run.run(chunks, *engine.named(chunks, message), done=message.get("done"))
-        finally:
-            self.opts["test"] = before
-            waiting.current = None
-        return {"states": count[0]}
-
-    def _keeper(self, message):
-        """The Keeper for files that the run changes (``backups``, ``backup: minion``); None if none are kept."""
-        usual, always = self.opts.get("backup_mode") or "", bool(message.get("backups"))
-        comments = [usual] + [chunk.get("backup") for chunk in message.get("chunks") or ()]
-        if message.get("test") or message.get("mock") or not self.jid or not self.opts.get("cachedir"):
-            return None
-        if not always and not any(word in ("minion", "both") for word in comments):
-            return None
-        from thin.utils.files import keeping
-
-        return keeping.Keeper(self.opts["cachedir"], self.jid, always, usual)
-
-    def _reactions(self):
-        """Due reactions of earlier runs; None without a private directory."""
-        if not self.info.get("dir"):
-            return None
-        from thin import due
-
-        # a resource without private directory has its own file in that of its manager
-        lock = (self.info.get("place") or {}).get("lock_name")
-        return due.Reactions(due.Due(self.info["dir"], "due-" + lock[5:] if lock else due.NAME))
+        runs.serve(self, message)
 
     # below
 
-    def _answer(self, message, function, more=()):
+    def answer(self, message, function, more=()):
         """Send the result of ``function()``, or its exception."""
         number = message["n"]
         try:
@@ -414,8 +324,8 @@ class Worker(object):
                 {"k": "exc", "re": number, "type": name, "message": text, "tb": _traceback(), "known": True}
             )
 
-    def _collect(self, refresh=False):
-        grains = self._collect_machine() if self._plain is None else self._plain.grains(refresh)
+    def collect(self, refresh=False):
+        grains = self._collect_machine() if self.plain is None else self.plain.grains(refresh)
         if self.opts.get("grains_deep_merge"):
             from thin.utils import dictupdate
 
@@ -430,7 +340,7 @@ class Worker(object):
         return dict(grains.collect(opts, own=self._own_grains, folder=self.info.get("dir")))
 
     def _machine(self):
-        return self.loaders if self._plain is None else self._plain.manager
+        return self.loaders if self.plain is None else self.plain.manager
 
     def _own_grains(self, so_far):
         sources = [own for own in self._own() if own.virtual_index("grains")]

@@ -58,7 +58,7 @@ def link(tmp_path, monkeypatch):
     serving = threading.Thread(target=serve)
     serving.start()
     store = blobs.Blobs(str(tmp_path))
-    link = controller.Controller(channel.Channel(theirs, store), store)
+    link = controller.Controller(channel.Channel(theirs, lambda: store), store)
     link.received = received
     monkeypatch.setattr(waiting, "current", None)
     yield link

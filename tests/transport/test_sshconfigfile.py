@@ -54,7 +54,9 @@ def test_a_section_with_plain_names_is_only_for_its_hosts() -> None:
     assert named(file, "alias7") == ["web7", "*"]
 
 
-@pytest.mark.parametrize("condition", ["Host a,b", "Host a !b", "Host a b?", "Host", 'Host "a', "Match all", "Host [a]"])
+@pytest.mark.parametrize(
+    "condition", ["Host a,b", "Host a !b", "Host a b?", "Host", 'Host "a', "Match all", "Host [a]"]
+)
 def test_any_other_section_is_for_every_host(condition: str) -> None:
     assert [line.number for line in sshconfigfile.divided(f"\n{condition}\n Port 1\n").lines("x")] == [2, 3]
 

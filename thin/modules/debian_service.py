@@ -12,6 +12,7 @@ __virtualname__ = "service"
 
 __func_alias__ = {"reload_": "reload"}
 __usual__ = True
+__fits__ = {"os_family": ("Debian",), "os": ("NILinuxRT",)}  # initsystem.DEBIANS
 __reads__ = ("get_all", "get_enabled", "get_disabled", "available", "missing", "enabled", "disabled", "status")
 __changes__ = ("start", "stop", "restart", "reload", "force_reload", "enable", "disable")
 
