@@ -32,6 +32,7 @@ from ``got`` on again; see pushsalt.session.survival.
 import _signal as signal
 import _socket
 import os
+import select
 import struct
 from time import monotonic
 
@@ -42,6 +43,8 @@ from thin import front, handouts, kept, relay
 MARGIN = 30
 #: Seconds that a run without a time limit may take after its connection was lost.
 MOST = 24 * 3600
+#: Seconds to wait for the end of our input, after nothing can be sent any more.
+REST = 5.0
 #: Seconds for the current state to end after SIGTERM.
 TERM_GRACE = 20.0
 #: Seconds in which no frames of the worker are read after some were, so that those of quick states are sent together;
@@ -210,10 +213,17 @@ class Surviving(relay.Relay):
             self._hang_up()
 
     def _read_rest(self):
-        """Read the data that arrived before the channel ended."""
+        """Read to the end of the channel, for a limited time: its last frame may be a request to stop, and sshd closes
+        the pipe for our output before it has written the last of our input."""
+        end, poll = monotonic() + REST, select.poll()
+        poll.register(self.channel.down, select.POLLIN)
         while True:
             try:
                 data = os.read(self.channel.down, 65536)
+            except BlockingIOError:
+                if not poll.poll(max(0, int((end - monotonic()) * 1000))):
+                    return
+                continue
             except OSError:
                 return
             if not data:

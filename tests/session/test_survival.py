@@ -16,7 +16,7 @@ from pushsalt.model import Target
 from pushsalt.session.collecting import Collector
 from pushsalt.session.handshake import FinishedError
 from pushsalt.session.start import LockRequest, Start
-from pushsalt.session.survival import NotThereError, Ours, Reconnect, Survival
+from pushsalt.session.survival import STOP, NotThereError, Ours, Reconnect, Survival
 from pushsalt.transport import Connection, ConnectOptions, connect
 from tests.beds.processes import running
 
@@ -135,6 +135,34 @@ async def test_a_run_whose_controller_is_gone_ends_and_is_collected(bed, runtime
     await until(lambda: not bed.jobs.exists())
     assert isinstance((await bed.collect(runtime))[1], NotThereError)  # once
     assert bed.log.read_text().split() == ["0", "1", "2"]
+
+
+async def test_a_request_to_stop_that_comes_after_the_end_of_the_output_stops_the_run(bed):
+    """sshd closes the pipe for the output of a program before it writes the last of its input."""
+    session, task = await bed.begun()
+    session._survival.state = ""  # so that it does not connect again
+    session._reader.cancel()
+    stream = session._channel.stream
+    stream.process.get_pipe_transport(1).close()
+    await asyncio.sleep(0.3)  # until the supervisor has noticed it
+    stream.write(STOP)
+    stream.close()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await until(lambda: not bed.at_work())
+    assert not bed.jobs.exists()
+    assert bed.log.read_text().split() == ["0"]
+
+
+async def test_an_input_that_stays_open_does_not_stop_the_run(bed, runtime):
+    session, task = await bed.begun()
+    session._channel.stream.process.get_pipe_transport(1).close()
+    bed.gate.touch()
+    await until(lambda: bed.log.read_text().split() == ["0", "1", "2"])
+    await bed.cut(session, task)
+    await until(lambda: list(bed.jobs.glob("*/end")))
+    states, end = await bed.collect(runtime)
+    assert len(states) == 3 and end == {"states": 3}
 
 
 async def test_a_run_without_its_controller_ends_at_the_time_of_the_job(bed, runtime):
