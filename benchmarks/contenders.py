@@ -29,6 +29,8 @@ PUSHSALT = [sys.executable, "-m", "pushsalt"]
 
 #: Starts an interpreter as pushsalt must, and prints the output of ``hostname``.
 PYTHON_HOSTNAME = "python3 -I -S -c 'import os; print(os.uname()[1])'"
+#: The same, by the program that ``cmd.run`` starts.
+PYTHON_RUNS_HOSTNAME = "python3 -I -S -c 'import os; os.system(\"hostname\")'"
 PYTHON_STAT = (
     f"python3 -I -S -c 'import os; print(sum(os.stat(f\"{PLACE}/{{n:02}}.conf\").st_size > 0 for n in range({FILES})))'"
 )
@@ -69,6 +71,7 @@ def commands(fleet: Fleet, venvs: Venvs) -> list[Contender]:
         # as pyinfra's exec, without a Python on the target
         Contender("pushsalt run --raw", pushsalt(fleet, "run", "--raw", "*", "hostname", "--out", "json"), everywhere),
         Contender("asyncssh loop, python3 -I -S", [*loop, PYTHON_HOSTNAME], everywhere),
+        Contender("asyncssh loop, python3 that runs hostname", [*loop, PYTHON_RUNS_HOSTNAME], everywhere),
         Contender("asyncssh loop, hostname", [*loop, "hostname"], everywhere),
         Contender("xargs -P ssh", xargs, everywhere),
         Contender("pyinfra exec", _pyinfra(fleet, venvs, "exec", "--", "hostname"), everywhere, heavy=True),
