@@ -7,6 +7,7 @@ MARGIN: int
 MOST: int
 REPORT: int
 COLLECT: int
+REST: float
 TERM_GRACE: float
 PAUSE: float
 WITHOUT: int

@@ -8,6 +8,7 @@ one digest of its content.
 
 import os
 
+from thin import detail
 from thin.exceptions import CommandExecutionError, SaltInvocationError
 from thin.log import getLogger
 from thin.utils.files import owner, safepath
@@ -198,7 +199,9 @@ class _Source(object):
         content = sources.resolve(self._name, url, digest, self._hash_name, __env__, *verify, use_etag=self._use_etag)
         if __opts__["test"] and content is not None and sources.scheme(url) in sources.REMOTE:
             if not content.has_digest or not _holds(self._name, content):
-                content.fetched()  # an unavailable source is part of the prediction
+                content.obtain()  # an unavailable source is part of the prediction
+                if detail.on():
+                    content.fetched()  # Salt's dry run does not compare digests, a plan does
         if self._signature and content is not None:
             self._trust.check(content.fetched(), self._signature, __env__, self._verify_ssl, _web_cache)
         return content

@@ -8,7 +8,7 @@ import pytest
 
 from tests.beds.project import ROOT
 from tests.thin.filebed import Bed
-from thin import link
+from thin import detail, link
 from thin.utils.files import places
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="owners can only be changed by root")
@@ -273,6 +273,21 @@ def test_a_dry_run_reports_a_missing_web_source(bed, web):
     (web.folder / "f.txt").write_bytes(b"x\n")
     ret = bed.state("managed", test=True, name=bed.path("new"), source=url, source_hash=digest)
     assert (ret["result"], ret["changes"]) == (None, {"newfile": bed.path("new")})
+
+
+def test_a_dry_run_does_not_compare_the_digest_of_a_web_source(bed, web):
+    """As in Salt. A plan does."""
+    (web.folder / "f.txt").write_bytes(b"x\n")
+    source = {"name": bed.path("new"), "source": web.url + "/f.txt", "source_hash": "1" * 64}
+    ret = bed.state("managed", test=True, **source)
+    assert (ret["result"], ret["changes"]) == (None, {"newfile": bed.path("new")}), ret
+    assert bed.state("managed", **source)["result"] is False
+    detail.begin()
+    try:
+        ret = bed.state("managed", test=True, **source)
+    finally:
+        detail.end()
+    assert ret["result"] is False and "does not match actual checksum" in ret["comment"]
 
 
 # -- managed: other cases

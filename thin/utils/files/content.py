@@ -80,11 +80,15 @@ class Fetched(LocalFile):
         self.name = name
         self._fetch = fetch
 
-    def fetched(self):
+    def obtain(self):
+        """Fetch the source; its digest is not compared."""
         if self.path is None:
             self.path = self._fetch()
             if not self.path:
                 raise Failed("Source file '%s' not found" % self.name)
+
+    def fetched(self):
+        self.obtain()
         return LocalFile.fetched(self)
 
 
