@@ -48,6 +48,7 @@ class Controller(object):
                 self._elsewhere[digest] = destination
                 continue
             self._store.expect(digest, digest in secret)
+            self._unasked.add(digest)
             seen.add(digest)
             need.append([digest, self._store.part(digest)])
         return need
@@ -55,6 +56,7 @@ class Controller(object):
     def end(self):
         self._files, self._templates, self._trees = {}, {}, {}
         self._elsewhere = {}  # digest -> path outside of the store that had these bytes when the run began
+        self._unasked = set()  # digests that come with the plan, until a state asks for the file
         self._ahead = []  # foreseen files: (URL, digest, size, destination), the next one last
         self._store.forget_secrets()
 
@@ -64,6 +66,7 @@ class Controller(object):
         digest = self.file_digest(url, saltenv)
         if digest is None:
             return None
+        self._unasked.discard(digest)
         for path in list(have) + [self._elsewhere.get(digest)]:
             if path and blobs.digest_of(path) == digest:
                 return path
@@ -118,11 +121,12 @@ class Controller(object):
 
     def cached(self, url, saltenv="base"):
         digest = self.file_digest(url, saltenv)
-        return digest and self._store.path(digest)
+        # whether a file that comes with the plan has arrived depends on time only
+        return None if digest is None or digest in self._unasked else self._store.path(digest)
 
     def drop(self, url, saltenv="base"):
         digest = self.file_digest(url, saltenv)
-        if digest is not None:
+        if digest is not None and digest not in self._unasked:
             self._store.remove(digest)
 
     def tree(self, url, saltenv="base"):
