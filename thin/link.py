@@ -33,7 +33,7 @@ def connect(link):
 
 
 def connect_later(make):
-    """Set the function that makes the link at the first request."""
+    """Set a function that makes the link when a module requests something for the first time."""
     global _current, _make
     _current, _make = None, make
 

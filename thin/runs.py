@@ -12,7 +12,7 @@ def serve(worker, message):
 
 
 def surviving(worker, work):
-    """Call ``work()``; the supervisor stores its frames if it can outlive the channel."""
+    """Call ``work()``. A supervisor that can outlive the channel stores the frames that are sent meanwhile."""
     has_front = bool((worker.info.get("place") or {}).get("front"))
     if has_front:
         import _signal as signal
@@ -112,7 +112,7 @@ def _keeper(worker, message):
 
 
 def _reactions(worker):
-    """Due reactions of earlier runs; None without a private directory."""
+    """The reactions of earlier runs that are due (thin.due); None without a private directory, which has them."""
     if not worker.info.get("dir"):
         return None
     from thin import due

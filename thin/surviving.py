@@ -217,7 +217,7 @@ class Surviving(relay.Relay):
         the pipe for our output before it has written the last of our input."""
         end, poll = monotonic() + REST, select.poll()
         poll.register(self.channel.down, select.POLLIN)
-        while True:
+        while monotonic() < end:
             try:
                 data = os.read(self.channel.down, 65536)
             except BlockingIOError:

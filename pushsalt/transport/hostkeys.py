@@ -41,7 +41,7 @@ class Line:
     def matches(self, name: str) -> bool:
         """Whether the line applies to this name: a host, or ``[host]:port``."""
         if self.patterns.startswith("|1|"):
-            return _HashedName(self.patterns).is_of(name.encode())
+            return _HashedName(self.patterns).is_of(_bytes(name))
         is_match = False
         for pattern in self.patterns.split(","):
             negated = pattern.startswith("!")
@@ -50,6 +50,10 @@ class Line:
                     return False
                 is_match = True
         return is_match
+
+
+def _bytes(name: str) -> bytes:
+    return name.encode("utf-8", "surrogateescape")
 
 
 class _HashedName:
@@ -67,7 +71,7 @@ class _HashedName:
         self._inner, self._outer = bytes(byte ^ 0x36 for byte in key), bytes(byte ^ 0x5C for byte in key)
 
     def is_of(self, name: bytes) -> bool:
-        """Whether it is the hash of this name."""
+        """Whether this is the hash of ``name``."""
         inner = hashlib.sha1(self._inner + name, usedforsecurity=False).digest()
         return hashlib.sha1(self._outer + inner, usedforsecurity=False).digest() == self._digest
 
@@ -175,7 +179,7 @@ class KnownHosts:
     def _reveal(self, names: Iterable[str]) -> None:
         """Add the lines with the hashes of these names to the index."""
         for name in names:
-            data = name.encode()
+            data = _bytes(name)
             found = [place for place, hashed in self._hashed.items() if hashed.is_of(data)]
             self._named.setdefault(name.lower(), []).extend(found)
             for place in found:
