@@ -241,6 +241,14 @@ class HighBuilder:
                         *at,
                     )
                     continue
+                if rendered.is_init and absolute.rstrip(".") == sls.rstrip("."):
+                    self._report(
+                        f"SLS '{sls}' includes itself: '{name}' in an init.sls names the file itself",
+                        origin,
+                        *at,
+                        hint="Remove it from `include`.",
+                    )
+                    continue
                 name = absolute
             candidates = [env] if env != ANY_ENV else list(matches)
             names = [

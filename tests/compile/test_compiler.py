@@ -298,3 +298,11 @@ def test_a_place_that_is_met_twice_is_named_once():
     problem = Problem("Cannot extend ID 'x'", where=(place, place, Position("b.sls", 9)))
     assert str(problem.explained()) == "Cannot extend ID 'x'\n  in b.sls:3\n  in b.sls:9"
     assert problem.explain() == "Cannot extend ID 'x'\n  in b.sls:3\n  in b.sls:9"
+
+
+@pytest.mark.parametrize("name", [".", "..a"])
+def test_an_sls_that_includes_itself_is_one_error(compiler, name):
+    files = {"base": {"a/init.sls": {"include": [name, "no.such"], "x": "test.nop"}}}
+    problems = compiler(files).sls(["a"]).problems
+    assert [problem.text.split(":")[0] for problem in problems][:1] == ["SLS 'a' includes itself"]
+    assert len(problems) == 2

@@ -46,6 +46,15 @@ def test_the_code_of_a_failed_command_reaches_all_guards_but_the_first(project: 
     assert (one["comment"], two["comment"]) == ("Success!", "onlyif condition is false")
 
 
+def test_a_guard_with_a_function_holds_in_the_check_of_a_prereq_and_in_the_run(project: Project) -> None:
+    """In Salt, the check takes the function out of the guard, and the state runs though its guard says no."""
+    guarded = "a:\n  test.succeed_with_changes:\n    - onlyif: {fun: test.echo, text: ''}\n"
+    project.write("salt/one.sls", guarded + "b:\n  test.succeed_with_changes: [{prereq: [{test: a}]}]\n")
+    returned = {state["__id__"]: state for state in values(project.json("apply", "it", "one").data["it"])}
+    assert (returned["a"]["comment"], returned["a"]["changes"]) == ("onlyif condition is false", {})
+    assert returned["b"]["changes"] == {}
+
+
 def test_requests_have_names(project: Project, tmp_path: Path) -> None:
     for name in ("one", "two"):
         project.json("run", "it", "state.request", "touch", f"name={name}")
