@@ -134,7 +134,9 @@ class Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
 
     def method(self, context: jinja2.runtime.Context, obj: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
         """``obj.name(…)`` as written in a template; None without such an attribute."""
-        if not isinstance(name, str) or name.startswith("_"):
+        if not isinstance(name, str):
+            raise TypeError(f"attribute name must be string, not '{type(name).__name__}'")
+        if name.startswith("_"):
             raise SecurityError(f"access to attribute {name!r} is unsafe.")
         try:
             value = getattr(obj, name)

@@ -96,7 +96,7 @@ def _fitting(picks: list[Pick], room: int, day: datetime.date, booted: set[str])
         cases = [pick for pick in picks if pick[0].name == name]
         turn = day.toordinal() % len(cases)
         room -= _start(cases[0][0], booted)
-        taken += (cases[turn:] + cases[:turn])[: max(0, room)]
+        taken += (cases[turn:] + cases[:turn])[: max(0 if taken else 1, room)]  # the start alone may exceed the limit
         room -= len(cases)
         if room <= 0:
             break

@@ -67,3 +67,12 @@ def test_settings_of_a_block_device_are_changed(make_loaders, tmp_path, monkeypa
     assert run(**{"read-write": True})[1] == {"read-write": "Changed from False to True"}
     with pytest.raises(SaltInvocationError, match="read-only=False, x=1"):
         make_loaders(own).modules["disk.tune"]("/dev/x", **{"read-only": False, "x": 1})
+
+
+def test_blkid_looks_for_a_token(make_loaders, tmp_path, monkeypatch):
+    script = """#!/bin/sh\n[ "$*" = "-t LABEL=data" ] && echo '/dev/x: LABEL="data" TYPE="ext4"'\n"""
+    (tmp_path / "blkid").write_text(script)
+    (tmp_path / "blkid").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    found = make_loaders().modules["disk.blkid"](token="LABEL=data")
+    assert found == {"/dev/x": {"LABEL": "data", "TYPE": "ext4"}}
