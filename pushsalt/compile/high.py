@@ -232,22 +232,8 @@ class HighBuilder:
                 )
                 continue
             if name.startswith("."):
-                absolute = _absolute(name, sls, rendered.is_init)
+                absolute = self._absolute(name, sls, rendered.is_init, origin, at)
                 if absolute is None:
-                    self._report(
-                        f"Attempted relative include of '{name}' within SLS '{saltenv}:{sls}' "
-                        "goes beyond top level package ",
-                        origin,
-                        *at,
-                    )
-                    continue
-                if rendered.is_init and absolute.rstrip(".") == sls.rstrip("."):
-                    self._report(
-                        f"SLS '{sls}' includes itself: '{name}' in an init.sls names the file itself",
-                        origin,
-                        *at,
-                        hint="Remove it from `include`.",
-                    )
                     continue
                 name = absolute
             candidates = [env] if env != ANY_ENV else list(matches)
@@ -274,6 +260,21 @@ class HighBuilder:
                     hint=did_you_mean(name, self._available.names(saltenv)),
                     rule="unknown-sls",
                 )
+
+    def _absolute(
+        self, name: str, sls: str, is_init: bool, origin: Mapping[str, str], at: tuple[str, int]
+    ) -> str | None:
+        """The name of an SLS that is included by a relative name; None if that is an error."""
+        absolute = _absolute(name, sls, is_init)
+        if absolute is None:
+            saltenv = origin["__env__"]
+            text = f"Attempted relative include of '{name}' within SLS '{saltenv}:{sls}' goes beyond top level package "
+            self._report(text, origin, *at)
+        elif is_init and absolute.rstrip(".") == sls.rstrip("."):
+            text = f"SLS '{sls}' includes itself: '{name}' in an init.sls names the file itself"
+            self._report(text, origin, *at, hint="Remove it from `include`.")
+            return None
+        return absolute
 
     def _merge(self, into: High, state: High) -> None:
         """Merge the IDs of an SLS; an existing ID is a conflict."""
