@@ -170,6 +170,23 @@ class Blobs(object):
         """Whether the blob is available, in memory or on disk."""
         return digest in self._memory or self.path(digest) is not None
 
+    def use(self, digest):
+        """Note that a state has asked for a file: its stored copy becomes read-only."""
+        path = self._verified.get(digest)
+        try:
+            if path and os.lstat(path).st_mode & 0o200:
+                os.chmod(path, 0o400)  # path: our own folder, 0700
+        except OSError:
+            pass
+
+    def is_used(self, digest):
+        """Whether a state has asked for a stored file, in this run or in an earlier one. Others came with a plan."""
+        path = self._verified.get(digest)
+        try:
+            return path is None or not os.lstat(path).st_mode & 0o200
+        except OSError:
+            return True
+
     def folder(self, create=True):
         """The folder of the files, created when it is needed; None if there is none."""
         if self._folder is None and self._private is not None:

@@ -42,7 +42,11 @@ class Controller(object):
         secret = set(self._templates.values())
         need, seen = [], set()
         for digest, destination in wants:
-            if digest in seen or self._store.hold(digest):
+            if digest in seen:
+                continue
+            if self._store.hold(digest):
+                if not self._store.is_used(digest):  # an earlier run brought it, as a dry run does
+                    self._unasked.add(digest)
                 continue
             if destination and blobs.digest_of(destination) == digest:
                 self._elsewhere[digest] = destination
@@ -56,7 +60,7 @@ class Controller(object):
     def end(self):
         self._files, self._templates, self._trees = {}, {}, {}
         self._elsewhere = {}  # digest -> path outside of the store that had these bytes when the run began
-        self._unasked = set()  # digests that come with the plan, until a state asks for the file
+        self._unasked = set()  # digests of the plan for whose file no state has asked, in this run or before
         self._ahead = []  # foreseen files: (URL, digest, size, destination), the next one last
         self._store.forget_secrets()
 
@@ -67,6 +71,11 @@ class Controller(object):
         if digest is None:
             return None
         self._unasked.discard(digest)
+        path = self._file(url, saltenv, digest, have)
+        self._store.use(digest)
+        return path
+
+    def _file(self, url, saltenv, digest, have):
         for path in list(have) + [self._elsewhere.get(digest)]:
             if path and blobs.digest_of(path) == digest:
                 return path
@@ -121,7 +130,7 @@ class Controller(object):
 
     def cached(self, url, saltenv="base"):
         digest = self.file_digest(url, saltenv)
-        # whether a file that comes with the plan has arrived depends on time only
+        # that a file comes with the plan does not depend on a state
         return None if digest is None or digest in self._unasked else self._store.path(digest)
 
     def drop(self, url, saltenv="base"):

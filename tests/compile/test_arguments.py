@@ -104,6 +104,7 @@ def test_what_does_nothing_is_a_warning(full, given, near):
         ("mysql_user.present", {"connection_host": "h", "connection_charset": "utf8"}),
         ("pkgrepo.managed", {"humanname": "x", "gpgkey": "y", "sslverify": 1, "enabled_metadata": 1, "type": "rpm-md"}),
         ("pkgrepo.managed", {"own_key": "x", "cost": 1, "exclude": "a", "include": "b", "proxy_auth_method": "none"}),
+        ("pkgrepo.managed", {"types": ["deb"], "uris": ["http://x"], "suites": ["one"], "root": "/x", "url": "y"}),
         ("mysql_grants.present", {"connection_use_unicode": True, "connection_conv": {}, "connection_pass": "x"}),
         ("file.absent", {"contents": "x", "mode": "0644"}),  # a remainder of file.managed
         ("module.run", {"test.arg": [{"match": ["a"]}], "batch": ["nginx"], "created": "now"}),

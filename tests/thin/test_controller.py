@@ -39,9 +39,13 @@ def test_a_file_that_comes_with_the_plan_is_not_cached_until_a_state_asks_for_it
     assert link.cached(URL) is None and store.path(DIGEST) is None
 
 
-def test_a_file_of_an_earlier_run_is_cached(store):
+def test_a_file_of_an_earlier_run_is_cached_if_a_state_asked_for_it(store):
+    """A dry run brings the files of its plan, too, and they stay for the run that follows."""
     _, _ = begun(store)
     store.feed(bytes.fromhex(DIGEST) + DATA)
     store.feed(bytes.fromhex(DIGEST))
+    link, need = begun(store)
+    assert need == [] and link.cached(URL) is None
+    assert link.file(URL) == store.path(DIGEST)
     link, need = begun(store)
     assert need == [] and link.cached(URL) == store.path(DIGEST)
