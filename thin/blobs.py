@@ -171,7 +171,7 @@ class Blobs(object):
         return digest in self._memory or self.path(digest) is not None
 
     def use(self, digest):
-        """Note that a state has asked for a file: its stored copy becomes read-only."""
+        """Mark the stored copy of a file as requested by a state: it becomes read-only."""
         path = self._verified.get(digest)
         try:
             if path and os.lstat(path).st_mode & 0o200:
@@ -180,7 +180,7 @@ class Blobs(object):
             pass
 
     def is_used(self, digest):
-        """Whether a state has asked for a stored file, in this run or in an earlier one. Others came with a plan."""
+        """Whether a state has asked for a stored file, in this run or in an earlier one (``use``)."""
         path = self._verified.get(digest)
         try:
             return path is None or not os.lstat(path).st_mode & 0o200

@@ -130,7 +130,7 @@ class Controller(object):
 
     def cached(self, url, saltenv="base"):
         digest = self.file_digest(url, saltenv)
-        # that a file comes with the plan does not depend on a state
+        # the plan brings files before states run, or while they run: only a state's request makes a file a cached one
         return None if digest is None or digest in self._unasked else self._store.path(digest)
 
     def drop(self, url, saltenv="base"):

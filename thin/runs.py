@@ -112,7 +112,7 @@ def _keeper(worker, message):
 
 
 def _reactions(worker):
-    """The reactions of earlier runs that are due (thin.due); None without a private directory, which has them."""
+    """The due reactions of earlier runs (thin.due), read from the private directory; None if there is none."""
     if not worker.info.get("dir"):
         return None
     from thin import due

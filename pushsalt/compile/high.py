@@ -232,7 +232,7 @@ class HighBuilder:
                 )
                 continue
             if name.startswith("."):
-                absolute = self._absolute(name, sls, rendered.is_init, origin, at)
+                absolute = self._absolute_include(name, sls, rendered.is_init, origin, at)
                 if absolute is None:
                     continue
                 name = absolute
@@ -261,7 +261,7 @@ class HighBuilder:
                     rule="unknown-sls",
                 )
 
-    def _absolute(
+    def _absolute_include(
         self, name: str, sls: str, is_init: bool, origin: Mapping[str, str], at: tuple[str, int]
     ) -> str | None:
         """The name of an SLS that is included by a relative name; None if that is an error."""

@@ -81,7 +81,7 @@ class Fetched(LocalFile):
         self._fetch = fetch
 
     def obtain(self):
-        """Fetch the source; its digest is not compared."""
+        """Fetch the source without comparing its digest."""
         if self.path is None:
             self.path = self._fetch()
             if not self.path:
