@@ -21,8 +21,7 @@
 #   make pythons                         the unit tests by Python 3.10, with the lowest versions of pushsalt's requirements, and
 #                                        by the newest Python of this machine
 #   make nonroot                         the unit tests as the user nobody (needs root)
-#   make coverage                        which lines and branches of pushsalt/ the unit tests, and those of whole commands
-#                                        without machines, reach
+#   make coverage                        which lines and branches of pushsalt/ all tests without machines reach
 #   make nightly                         all of these, and others for which .ci/run has no time
 #   make docs                            generates pages from the code: modules, configuration, most-used-states, words, imports
 #   make site                            the documentation as a site, in build/site

@@ -11,6 +11,18 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+_SIGNS = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
+
 
 def _name(text: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
@@ -29,6 +41,7 @@ class Authority:
         self._name = _name(name)
         self._key = ec.generate_private_key(ec.SECP256R1())
         made = self._built(self._name, self._key, 30).add_extension(x509.BasicConstraints(True, None), True)
+        made = made.add_extension(_SIGNS, True)
         self.ca = folder / f"{name}.pem"
         self.ca.write_bytes(made.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
 
@@ -36,7 +49,10 @@ class Authority:
         now = datetime.datetime.now(datetime.timezone.utc)
         builder = x509.CertificateBuilder().subject_name(name).issuer_name(self._name).public_key(key.public_key())
         builder = builder.serial_number(x509.random_serial_number()).not_valid_before(now - datetime.timedelta(days=90))
-        return builder.not_valid_after(now + datetime.timedelta(days=days))
+        # Python 3.13 requires both identifiers, and the usage of an authority's key (RFC 5280, 4.2.1)
+        builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        return builder.add_extension(issuer, False).not_valid_after(now + datetime.timedelta(days=days))
 
     def server(self, name: str, *addresses: str, days: int = 30) -> tuple[Path, Path]:
         """Certificate and key of a server at these addresses, or 127.0.0.1.

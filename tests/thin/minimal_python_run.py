@@ -19,8 +19,8 @@ sys.modules["msgpack"] = None  # targets have only the vendored one
 
 import filebed  # noqa: E402
 
-#: modules of the test itself, which may import everything
-OURS = {"__main__", "filebed"}
+#: modules of the test itself, and json, which it uses; they may import everything
+OURS = {"__main__", "filebed", "json"}
 _import = builtins.__import__
 
 
