@@ -171,6 +171,7 @@ async def test_a_drop_before_the_login_is_tried_again(bed, options):
         nonlocal drops
         if drops:
             drops -= 1
+            writer.close()
             return
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", real)
 
