@@ -9,6 +9,10 @@ VENV="${VENV:-.venv-coverage}"
 install_into .venv '.[test]'
 # coverage.py stops a process of several threads forever in Python 3.11
 PYTHON="${PYTHON:-$(.venv/bin/python -m tests.beds.pythons newest)}" install_into "$VENV" '.[test]'
+if ! "$VENV/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 12))'; then
+    echo "error: coverage needs Python 3.12 or newer: remove $VENV, and name one: PYTHON=/path/to/python3 sh $0" >&2
+    exit 1
+fi
 "$VENV/bin/python" -c 'import coverage' 2>/dev/null ||
     "$VENV/bin/python" -m pip install --quiet --constraint constraints.txt coverage
 

@@ -176,12 +176,14 @@ async def test_a_drop_before_the_login_is_tried_again(bed, options):
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", real)
 
         async def pump(source, sink):
-            while data := await source.read(65536):
-                sink.write(data)
-                await sink.drain()
-            sink.close()
+            try:
+                while data := await source.read(65536):
+                    sink.write(data)
+                    await sink.drain()
+            finally:
+                sink.close()
 
-        await asyncio.gather(pump(reader, far_writer), pump(far_reader, writer))
+        await asyncio.gather(pump(reader, far_writer), pump(far_reader, writer), return_exceptions=True)
 
     async with peer(moody) as port:
         kind, key = Path(f"{bed.host_key}.pub").read_text().split()[:2]
