@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, Protocol
 
 from pushsalt.model import Blob, Chunk, Plan
+from pushsalt.salturl import split_url
 from thin import wire
 
 
@@ -34,14 +35,6 @@ class Files(Protocol):
 #: them, and the rendered text. None if the text cannot be rendered before the run: the template calls the target, or it
 #: fails (then the chunk reports the error).
 Prerender = Callable[[str, str, str, Any, Any, Chunk], "tuple[dict[str, Any] | None, bytes] | None"]
-
-
-def split_url(url: str, saltenv: str) -> tuple[str, str] | None:
-    """(path below the file roots, saltenv) of a ``salt://`` URL, or None for any other. Salt: utils.url.parse."""
-    if not url.startswith("salt://"):
-        return None
-    path, _, named = url[len("salt://") :].partition("?saltenv=")
-    return path.lstrip("|"), named or saltenv
 
 
 def make_plan(

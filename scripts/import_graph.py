@@ -37,6 +37,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "nearest",
             "privatefolder",
             "regular",
+            "salturl",
             "trust",
             "discover",
             "events",

@@ -16,7 +16,7 @@ from pushsalt.errors import PushsaltError
 from pushsalt.model import Chunk
 from pushsalt.modules.signatures import StateFunctions
 from pushsalt.nearest import misspelt
-from pushsalt.plan import split_url
+from pushsalt.salturl import split_url
 
 if TYPE_CHECKING:
     from pushsalt.check.subjects import Subject

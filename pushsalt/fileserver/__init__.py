@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from pushsalt import plugins
 from pushsalt.errors import ConfigError, PushsaltError
 from pushsalt.files.found import FoundFile, Listing, merged
+from pushsalt.salturl import parse_url
 
 if TYPE_CHECKING:
     from pushsalt.git.remotes import Remotes
@@ -173,17 +174,6 @@ def _backends(opts: Mapping[str, Any], remotes: Remotes | None) -> list[Backend]
             text = f"the file server backend {own} fails: {type(exc).__name__}: {exc}{blamed}"
             raise ConfigError(text, hint="correct the backend's file") from exc
     return list(backends.values())
-
-
-def parse_url(url: str, saltenv: str = "base") -> tuple[str, str]:
-    """Path and saltenv of ``salt://path?saltenv=name``, or of a plain path. Salt: salt.utils.url.parse.
-
-    A leading ``|``, Salt's escape for Windows, is ignored.
-    """
-    if not url.startswith("salt://"):
-        return url, saltenv
-    path, _, named = url.removeprefix("salt://").partition("?saltenv=")
-    return path.lstrip("|/"), named or saltenv
 
 
 def clean_path(path: str) -> str | None:

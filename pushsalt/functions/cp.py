@@ -6,7 +6,7 @@ import stat
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.modules.controller import for_targets
-from pushsalt.plan import split_url
+from pushsalt.salturl import split_url
 
 if TYPE_CHECKING:
     from pushsalt.minion.minion import Minion

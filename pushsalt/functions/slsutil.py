@@ -10,7 +10,7 @@ from pushsalt import plugins
 from pushsalt.errors import FunctionError, RenderError
 from pushsalt.memo.reads import spoil, without_recorders
 from pushsalt.modules.controller import for_targets
-from pushsalt.plan import split_url
+from pushsalt.salturl import split_url
 from pushsalt.serializers import serializer_named
 
 if TYPE_CHECKING:

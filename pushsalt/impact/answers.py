@@ -20,7 +20,8 @@ from pushsalt.memo.tree import Level
 from pushsalt.minion.filetemplates import names_of, render_file
 from pushsalt.minion.minion import Minion
 from pushsalt.model import Chunk, Target
-from pushsalt.plan import split_url, tag
+from pushsalt.plan import tag
+from pushsalt.salturl import split_url
 
 _NEEDS: Final = re.compile(r"(\S+) needs the target, and \S+ is offline")
 #: Keys of a chunk that are not arguments, and only describe its place.

@@ -11,8 +11,8 @@ from pushsalt.minion.memoized import FILE
 from pushsalt.minion.minion import Minion
 from pushsalt.model import Chunk
 from pushsalt.modules.signatures import StateFunctions
-from pushsalt.plan import split_url
 from pushsalt.render import read_source, render_text
+from pushsalt.salturl import split_url
 from pushsalt.trust import Foreign, Template
 from thin.call_state import INTERNAL
 from thin.utils.dictupdate import copy_containers, in_order

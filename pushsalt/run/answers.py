@@ -20,7 +20,8 @@ from pushsalt.fileserver.tree import tree
 from pushsalt.minion import mine
 from pushsalt.model import Blob, Chunk
 from pushsalt.modules.controller import FOR_TARGETS, function_named, has_trait
-from pushsalt.plan import Found, split_url
+from pushsalt.plan import Found
+from pushsalt.salturl import split_url
 from pushsalt.serializers import serializer_named
 from thin.utils.nomaster import ONLY_IN_ORCHESTRATION
 

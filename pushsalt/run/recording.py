@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pushsalt.model import Blob, Target
-from pushsalt.plan import split_url
 from pushsalt.planning.planfile import PlanFile
+from pushsalt.salturl import split_url
 from thin import wire
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from pushsalt.serve.protocol import HEAD_SIZE, Protocol
 
 if TYPE_CHECKING:
     from pushsalt.serve.service import Service
-    from pushsalt.serve.settings import Settings
+    from pushsalt.serve.settings import ServeSettings
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +95,7 @@ async def _prepare(service: Service, stop: asyncio.Event) -> None:
             log.warning("%s", exc)
 
 
-def _socket(settings: Settings) -> socket.socket:
+def _socket(settings: ServeSettings) -> socket.socket:
     try:
         addresses = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = addresses[0]
@@ -109,7 +109,7 @@ def _socket(settings: Settings) -> socket.socket:
     return listening
 
 
-def _context(settings: Settings) -> ssl.SSLContext | None:
+def _context(settings: ServeSettings) -> ssl.SSLContext | None:
     """TLS 1.2 or newer with the certificate. Raises ConfigError for files that cannot be used."""
     if settings.certificate is None:
         return None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pushsalt.journal.interface import EventJournal
     from pushsalt.serve.accounts import Accounts
     from pushsalt.serve.calls import Call
-    from pushsalt.serve.settings import Settings
+    from pushsalt.serve.settings import ServeSettings
     from pushsalt.serve.tokens import Tokens
 
 log = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class Service:
         self,
         client: Client,
         options: JobOptions,
-        settings: Settings,
+        settings: ServeSettings,
         accounts: Accounts,
         tokens: Tokens,
         journal: EventJournal,

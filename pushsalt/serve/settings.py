@@ -47,7 +47,7 @@ _INSECURE: Final = ("webhook_disable_auth", "stats_disable_auth")
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServeSettings:
     """``certificate``: files of the certificate, its key and its chain; None for plain HTTP, on loopback only.
 
     ``body``: maximum bytes of a body; ``parallel``: maximum number of concurrent requests, and of jobs; ``secrets``:
@@ -76,7 +76,7 @@ class Settings:
         return f"{'https' if self.certificate else 'http'}://{host}:{self.port}/"
 
 
-def load(config: Config, listen: str | None = None) -> Settings:
+def load(config: Config, listen: str | None = None) -> ServeSettings:
     """The settings of a configuration. ``listen``: the address of the command line. Raises ConfigError, UsageError."""
     given, opts = config.opts["rest_cherrypy"] or {}, config.opts
     folder = config.path.parent if config.path else Path.cwd()
@@ -90,7 +90,7 @@ def load(config: Config, listen: str | None = None) -> Settings:
     if certificate is None and not is_loopback(host):
         hint = "set ssl_crt and ssl_key of rest_cherrypy, or listen on 127.0.0.1 behind a proxy that has a certificate"
         raise ConfigError(f"{host} is reachable by others, so passwords and tokens need TLS", hint)
-    return Settings(
+    return ServeSettings(
         host=host,
         port=port,
         certificate=certificate,

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import CommandError
-from pushsalt.plan import split_url
 from pushsalt.planning.planfile import LIMIT, PlanFile
 from pushsalt.run.fromplan import Kept
 from pushsalt.run.recording import Recorder, needed
+from pushsalt.salturl import split_url
 from pushsalt.workers import connection as nats
 from pushsalt.workers import names
 from pushsalt.workers.parties import CONTROLLER

@@ -7,7 +7,8 @@ import pytest
 
 from pushsalt.errors import ConfigError
 from pushsalt.files.found import FileServerError
-from pushsalt.fileserver import FileServer, clean_path, parse_url
+from pushsalt.fileserver import FileServer, clean_path
+from pushsalt.salturl import parse_url, split_url
 
 
 @pytest.fixture
@@ -82,6 +83,7 @@ def test_only_files_within_the_roots(serve, tmp_path, path):
 )
 def test_parse_url(url, want):
     assert parse_url(url) == want
+    assert split_url(url, "base") == (want if url.startswith("salt://") else None)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from pushsalt.errors import UsageError
 from pushsalt.serve import feed
 from pushsalt.serve.answers import wants_page
-from pushsalt.serve.settings import Settings, address, is_loopback
+from pushsalt.serve.settings import ServeSettings, address, is_loopback
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_loopback(host, wanted):
 
 
 def test_urls():
-    assert Settings(host="::1", port=80).url == "http://[::1]:80/"
+    assert ServeSettings(host="::1", port=80).url == "http://[::1]:80/"
 
 
 @pytest.mark.parametrize(
