@@ -32,6 +32,13 @@ _TRIES: Final = 3
 _UNSYNCED: Final = 90
 
 
+def _lasting(grains: Any) -> Any:
+    """Grains without ``pid``, that of a process that has ended: with it, no entry would equal the one before, and each
+    would be written and synced anew.
+    """
+    return {name: value for name, value in grains.items() if name != "pid"} if isinstance(grains, dict) else grains
+
+
 class GrainBank(Bank):
     """``Bank`` with an index. Safe for concurrent threads and controllers."""
 
@@ -53,7 +60,8 @@ class GrainBank(Bank):
         return self.put_many({key: value})
 
     def put_many(self, entries: Mapping[str, Any]) -> bool:
-        """Store the grains of several ids, with one write to the index."""
+        """Store the grains of several ids, with one write to the index; without the process id that they contain."""
+        entries = {key: _lasting(value) for key, value in entries.items()}
         index = self._open()
         staged = self._all_staged(entries)
         if index is None:

@@ -13,6 +13,8 @@ call      n, h, target, options, grains, remote, discover: bool,  ret: value | p
           fun, args, kwargs, plan: bool, time
 template  as call, with url, saltenv, engine, context, defaults,  ret: text
           chunk, names
+ahead     as call; its result is only memoized, for calls that    ret
+          follow: it has no effect, not even a log line
 foreign   as template, with text in place of url, and pillar: the ret: text
           only work of a process that is made for it
 pillar    n, h, as call                                           ret: pillar | error
@@ -51,7 +53,7 @@ from pushsalt.children.turn import LONG, Turn, Work
 from pushsalt.config import Config
 from pushsalt.errors import FunctionError, PushsaltError, StateError
 from pushsalt.job import JobOptions
-from pushsalt.memo.reads import NotMemoized, memoized_only, plain, takes_time
+from pushsalt.memo.reads import NotAhead, NotMemoized, ahead, memoized_only, not_ahead, plain, takes_time
 from pushsalt.minion.dryrun import refused_calls
 from pushsalt.minion.filetemplates import prerender, render_file
 from pushsalt.minion.minion import Minion
@@ -74,6 +76,8 @@ WIDTH: Final = 64
 PILLARS: Final = 32
 #: Questions that the command answers immediately: they may be asked while a lock is held.
 _AT_ONCE: Final = frozenset({"git", "has_ext_pillar", "managed", "mine_store", "requests"})
+#: Questions whose answers have no effect: they may be asked by a rendering whose result is only memoized.
+_WITHOUT_EFFECT: Final = frozenset({"git", "has_ext_pillar", "managed"})
 
 
 class _Current(threading.local):
@@ -179,6 +183,8 @@ class Child:
     def ask(self, what: str, **fields: Any) -> Any:
         """Ask the command a question for the target of this thread's work. Raises the error that it answers."""
         takes_time()
+        if what not in _WITHOUT_EFFECT:
+            not_ahead()
         work = self._current.work
         if work is None:
             raise RuntimeError(f"a question of a thread without a work: {what}")
@@ -253,7 +259,7 @@ class Child:
             self.tell("pong")
         elif kind == "cancel":
             self._cancel(int(message["n"]))
-        elif kind in ("call", "template", "foreign", "pillar", "done", "place"):
+        elif kind in ("call", "ahead", "template", "foreign", "pillar", "done", "place"):
             work = self._works[int(message["n"])] = Work(message)
             if kind != "call" or not self._known_already(work, message):
                 self._pool.submit(self._worked, work, message)
@@ -385,6 +391,7 @@ class Child:
 
     def log(self, record: logging.LogRecord) -> None:
         """Send a log record to the command."""
+        not_ahead()
         text = record.getMessage()
         if record.exc_info and record.exc_info[0]:
             text += "\n" + logging.Formatter().formatException(record.exc_info)
@@ -407,6 +414,17 @@ class Child:
             if minion.pillar_to_keep is not None:
                 fields["known_pillar"] = pillar.number, minion.pillar_to_keep
         return fields
+
+    def _ahead(self, work: Work, message: dict[str, Any]) -> dict[str, Any]:
+        """Memoize the result of a call. The answer has ``known`` if that succeeded."""
+        try:
+            with ahead():
+                self._call(work, message)
+        except NotAhead:
+            return {}
+        finally:
+            self._after.pop(work.target, None)
+        return {"known": True}
 
     def _shared_pillar(self, number: int, values: dict[str, Any]) -> list[Any]:
         """[number, values], without the values if the command still has them."""

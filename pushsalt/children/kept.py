@@ -103,6 +103,7 @@ def main(descriptor: int, life: int) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     listener = socket.socket(fileno=descriptor)
     starter.begin()
+    starter.warm()
     while True:
         ready, _, _ = select.select([listener.fileno(), life], [], [])
         if life in ready:

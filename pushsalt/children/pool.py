@@ -252,7 +252,7 @@ class Pool:
         """An idle child, a new one, or one that can take more works; else None."""
         shared = [child for child in self._children if not child.alone]
         best = min(shared, key=lambda child: child.rendering, default=None)
-        if best is not None and not best.rendering:
+        if best is not None and (not best.rendering or (best.is_fast and best.rendering < _AHEAD_KNOWN)):
             return best
         if len(shared) < self._width:
             try:
@@ -263,7 +263,7 @@ class Pool:
                     return None
         if best is None:
             return None
-        return best if best.rendering < (_AHEAD_KNOWN if best.knows else _AHEAD) else None
+        return best if best.rendering < _AHEAD else None
 
     def _dispatch(self, request: Request, child: Child | None, confined: bool = False) -> None:
         """Send a work to a child, or (None) to a new child that does only this work."""
@@ -356,7 +356,9 @@ class Pool:
         """Do the works of a lost child again, except those that may be the cause."""
         for request in waiting:
             request.stop()
-            if request.tries > 1 or child.alone:
+            if request.is_ahead:
+                request.end(_impossible("the process that rendered it ahead died"))
+            elif request.tries > 1 or child.alone:
                 text = "the process that rendered it died, maybe because memory was exhausted"
                 self._end_at_place(request, text, frames)
             else:

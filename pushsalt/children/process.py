@@ -54,6 +54,8 @@ class Request:
         seconds = message["time"]
         self.ends = None if seconds is None else asyncio.get_running_loop().time() + seconds
         self.questions: set[asyncio.Task[None]] = set()
+        #: its result is only memoized
+        self.is_ahead = message["k"] == "ahead"
         self.timer: asyncio.TimerHandle | None = None
         #: the file that is being rendered, reported by the process of the second try
         self.at = ""
@@ -253,8 +255,13 @@ class Child:
 
     @property
     def rendering(self) -> int:
-        """The number of works that render, without those that wait for an answer."""
-        return sum(not request.questions for request in self.pending.values())
+        """The number of works that render, without those that wait for an answer, or whose result others wait for."""
+        return sum(not request.questions and not request.is_ahead for request in self.pending.values())
+
+    @property
+    def is_fast(self) -> bool:
+        """Whether the results of further works are probably memoized: the last one was, or it is being rendered."""
+        return self.knows or any(request.is_ahead for request in self.pending.values())
 
     def kill(self) -> None:
         """End it, and the programs that it has started."""

@@ -18,31 +18,46 @@ _MANY: Final = 2000
 
 
 class Writer:
-    """Writes the events of one job into the journal. ``put`` does not block and never raises; end with ``close``."""
+    """Writes the events of one job into the journal. ``put`` does not block and never raises; end with ``close``.
+
+    Nobody waits until the thread has closed a file of SQLite, which then syncs it.
+    """
 
     def __init__(self, journal: EventJournal) -> None:
         self._journal = journal
         self._waiting: queue.SimpleQueue[tuple[str, dict[str, Any]] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._written = threading.Event()
         #: messages: which events could not be written, and why
         self.troubles: list[str] = []
 
     def put(self, tag: str, data: dict[str, Any]) -> None:
         """Queue an event for writing."""
         if self._thread is None:
+            self._written.clear()
             self._thread = threading.Thread(target=self._run, name="pushsalt-events", daemon=True)
             self._thread.start()
         self._waiting.put((tag, data))
 
     def close(self) -> None:
         """Wait until all events are written, or writing has failed."""
-        if self._thread is not None:
-            self._waiting.put(None)
-            self._thread.join()
-            self._thread = None
-        self._journal.close()
+        thread, self._thread = self._thread, None
+        if thread is None:
+            self._journal.close()
+            return
+        self._waiting.put(None)
+        self._written.wait()
+        if not isinstance(self._journal, Journal):
+            thread.join()
 
     def _run(self) -> None:
+        try:
+            self._write_all()
+        finally:
+            self._written.set()
+            self._journal.close()
+
+    def _write_all(self) -> None:
         ended = False
         while not ended:
             batch = [self._waiting.get()]

@@ -183,6 +183,7 @@ class _Thread(threading.local):
 
     top: Recording | None = None
     hurried = False
+    ahead = False
 
 
 _thread = _Thread()
@@ -194,8 +195,9 @@ def current() -> Recording | None:
 
 
 def spoil(why: str) -> None:
-    """Declare that the current rendering used something that cannot be recorded; ``why`` is for the log."""
+    """Declare that the rendering uses what cannot be recorded; ``why`` is for the log. Raises NotAhead in ``ahead``."""
     if _thread.top is not None:
+        not_ahead()
         _thread.top.spoil(why)
 
 
@@ -227,6 +229,26 @@ def takes_time() -> None:
     """Declare that something slow follows. Raises NotMemoized within ``memoized_only``."""
     if _thread.hurried:
         raise NotMemoized
+
+
+class NotAhead(BaseException):
+    """The rendering does something that ``ahead`` forbids. No Exception, so that templates cannot catch it."""
+
+
+@contextmanager
+def ahead() -> Iterator[None]:
+    """A context in which something is rendered for its memoized result only: it must not have any other effect."""
+    _thread.ahead = True
+    try:
+        yield
+    finally:
+        _thread.ahead = False
+
+
+def not_ahead() -> None:
+    """Declare that something follows that must happen once per use of a result. Raises NotAhead within ``ahead``."""
+    if _thread.ahead:
+        raise NotAhead
 
 
 @contextmanager

@@ -209,8 +209,8 @@ class Minion:
     def warn(self, text: str) -> None:
         """Log a warning about files of the trees, once for all targets."""
         if text not in self.project.said:
+            log.warning("%s", text, extra={"once": True})  # may end a rendering whose result is only memoized
             self.project.said.add(text)
-            log.warning("%s", text, extra={"once": True})
 
     def on_controller(self, name: str) -> bool:
         """Whether this execution function can run on the controller. A user's module wins, and must declare it."""

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from pushsalt import plugins, regular
 from pushsalt.errors import ConfigError, PushsaltError, RenderError
-from pushsalt.memo.reads import spoil
+from pushsalt.memo.reads import not_ahead, spoil
 from pushsalt.nearest import nearest
 from pushsalt.render import limits
 from pushsalt.render.context import FoundFile, RenderContext
@@ -370,6 +370,7 @@ class _Call:
         renderer = renderer_named(stage.name, self.context, self.saltenv, self.sls)
         ours = getattr(renderer, "__name__", "") == f"{_OURS}.{stage.name}"
         if stage.name not in REPEATABLE or not ours:
+            not_ahead()
             spoil(f"the renderer {stage.name} may do anything")
         keywords: dict[str, Any] = {
             "tmplpath": self.path,

@@ -7,6 +7,7 @@ below, and each answer is about that target alone: a malicious template cannot r
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -31,6 +32,8 @@ log = logging.getLogger(__name__)
 
 #: Seconds for rendering a text that the target sent, if the job has no time limit.
 FOREIGN_TIME: Final = 60.0
+#: Seconds for rendering ahead. Others may wait for the result; what is complete by then, such as single SLS, is used.
+AHEAD_TIME: Final = 1.0
 _targets: Final = itertools.count(1)
 #: Fields of a target that are sent to a render process: no password, key or address.
 _TOLD: Final = ("id", "transport", "minion_opts", "grains", "pillar", "groups", "resource", "manager", "enter")
@@ -109,6 +112,15 @@ class RenderedTarget:
             done.get("pillar"),
             done.get("mine_functions"),
         )
+
+    async def ahead(self, fun: str, args: list[Any], kwargs: dict[str, Any]) -> None:
+        """Have a render process memoize the result of ``call``, if that has no effect and takes at most AHEAD_TIME.
+        Errors are left to ``call``.
+        """
+        message = self._message("ahead", fun=fun, args=args, kwargs=kwargs, plan=True)
+        left = self._time()
+        with contextlib.suppress(Exception):
+            await self._pool.work(message, self._answer, time=AHEAD_TIME if left is None else min(left, AHEAD_TIME))
 
     async def template(
         self,

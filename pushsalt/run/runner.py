@@ -75,6 +75,8 @@ class Runner:
         #: id -> name of the hand-out, if other processes may have the same job; see thin/handouts.py
         self.handouts: dict[str, str] = {}
         self.on_value = on_value
+        #: renders the states of one target with its cached grains, while the targets collect theirs
+        self.ahead: asyncio.Task[None] | None = None
         self.target_options = TargetOptions(project.config)
         self._kept = kept
         self.connecting = connect_options(project, job) if kept is None else kept.options
@@ -183,6 +185,8 @@ class Runner:
             await self.on_value(result.id)
 
     async def close(self) -> None:
+        if self.ahead is not None:
+            self.ahead.cancel()
         if self._ready:
             self.project.pool.detach()
         if self._kept is None:

@@ -116,7 +116,7 @@ class Work:
         """The result of the job's function. The pillar, if it was compiled, is cached for targeting."""
         with self.phase("render"):
             plan = self.target.transport != "offline"
-            called = await rendered.call(self.job.fun, self._args(), self.job.kwargs, plan=plan)
+            called = await rendered.call(self.job.fun, self.args(), self.job.kwargs, plan=plan)
         pillar, project = called.pillar, self.project
         if pillar is not None and not project.is_kept(self.target, pillar):
             await self.runner.in_thread(partial(project.remember_pillar, self.target, pillar))
@@ -255,7 +255,7 @@ class Work:
         self.warnings.append(await bootstrap.install(self.target, connection))
         return await open_one()
 
-    def _args(self) -> list[Any]:
+    def args(self) -> list[Any]:
         """The arguments of the function; for ``apply``, the list of SLS names is one argument."""
         if self.job.kind == "apply":
             return [self.job.args] if self.job.args else []

@@ -14,7 +14,7 @@ import logging
 import math
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pushsalt.errors import TargetError
@@ -328,7 +328,7 @@ def returned_grains(target: Target, fun: str, args: list[Any], value: Any, deep:
 
 def fit(text: str) -> bool:
     """Whether a text is allowed as an id or a grain."""
-    return UNFIT.search(text) is None
+    return text.isprintable() or UNFIT.search(text) is None
 
 
 class _Cleaning:
@@ -342,11 +342,15 @@ class _Cleaning:
         found: dict[Any, Any] = {}
         for key, item in value.items():
             self._count(key)
-            name = f"{where}:{key}" if where else str(key)
-            if not isinstance(key, str | int | float | None) or (isinstance(key, str) and not fit(key)):
-                self._leave_out(name)
+            is_valid = fit(key) if isinstance(key, str) else isinstance(key, int | float | None)
+            if not is_valid:
+                self._leave_out(f"{where}:{key}" if where else str(key))
                 continue
-            kept = self._value(item, name)
+            if type(item) is str and item.isprintable():  # most are
+                self._count(item)
+                found[key] = item
+                continue
+            kept = self._value(item, f"{where}:{key}" if where else str(key))
             if kept is not _NOTHING:
                 found[key] = kept
         return found
@@ -362,6 +366,12 @@ class _Cleaning:
         elif isinstance(value, Mapping):
             return self.mapping(value, where)
         elif isinstance(value, list | tuple):
+            texts = _printable(value)
+            if texts is not None:
+                self._values += len(value)
+                self._chars += len(texts)
+                self._check()
+                return list(value)
             return [kept for item in value if (kept := self._value(item, where)) is not _NOTHING]
         elif isinstance(value, bool | int | None) or (isinstance(value, float) and math.isfinite(value)):
             return value
@@ -377,10 +387,22 @@ class _Cleaning:
         self._values += 1
         if isinstance(value, str | bytes):
             self._chars += len(value)
+        self._check()
+
+    def _check(self) -> None:
         if self._values > GRAINS_VALUES or self._chars > GRAINS_CHARS:
             raise wire.Excess(
                 f"grains of more than {GRAINS_VALUES} values, or {GRAINS_CHARS // 1024 // 1024} MiB of text"
             )
+
+
+def _printable(values: Sequence[Any]) -> str | None:
+    """The texts of a list joined, if it has nothing but printable texts, which are all valid; else None."""
+    try:
+        texts = "".join(values)
+    except TypeError:
+        return None
+    return texts if texts.isprintable() else None
 
 
 _NOTHING: Final = object()

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pushsalt.jobs.model import JobStart
+from pushsalt.run import renderahead
 from pushsalt.run.batchcheck import batch_check
 from pushsalt.run.single import run
 
@@ -42,11 +43,13 @@ class Here:
     """This process runs the targets."""
 
     def __init__(self, runner: Runner, check: BatchCheck | None) -> None:
+        self._runner = runner
         self.check = check
         self.run_one = partial(run, runner)
         self.close = runner.close
 
     async def open(self, start: JobStart) -> JobStart:
+        renderahead.begin(self._runner, start.ids)
         return start
 
 

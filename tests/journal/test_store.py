@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -165,6 +166,27 @@ def test_a_writer_keeps_all_in_order(tmp_path):
     writer.close()
     assert writer.troubles == []
     assert [event.data["n"] for event in Journal(tmp_path).after(0, limit=9000)] == list(range(5000))
+
+
+def test_all_is_written_when_a_writer_has_closed_though_the_file_is_closed_later(tmp_path, monkeypatch):
+    closing, may_close = threading.Event(), threading.Event()
+    close = Journal.close
+
+    def slow(journal):
+        closing.set()
+        assert may_close.wait(20)
+        close(journal)
+
+    writer = Writer(Journal(tmp_path))
+    monkeypatch.setattr(Journal, "close", slow)
+    writer.put("t", {"n": 1})
+    writer.close()
+    assert closing.wait(20)
+    assert [event.data["n"] for event in Journal(tmp_path).after(0)] == [1]
+    may_close.set()
+    writer.put("t", {"n": 2})
+    writer.close()
+    assert [event.data["n"] for event in Journal(tmp_path).after(0)] == [1, 2]
 
 
 def test_very_long_texts_are_left_out(tmp_path):

@@ -17,11 +17,14 @@ from pushsalt.memo.reads import (
     WHOLE,
     Asked,
     NoKeyError,
+    NotAhead,
     Recorded,
     Recording,
+    ahead,
     ask,
     key_of,
     muted,
+    not_ahead,
     plain,
     put,
     recording,
@@ -291,6 +294,17 @@ def test_muted_reads_are_not_recorded():
             len(mapping)
 
     assert recorded_reads(read) == ([], "")
+
+
+def test_what_is_rendered_ahead_ends_where_it_would_be_spoiled_or_have_an_effect():
+    source = ReadSource()
+    with ahead():
+        with pytest.raises(NotAhead):
+            not_ahead()
+        spoil("no rendering is recorded")
+        with recording(Recording(source, None, (), lambda: None)), pytest.raises(NotAhead):
+            spoil("time")
+    not_ahead()
 
 
 def test_data_of_another_target_spoils_the_recording():

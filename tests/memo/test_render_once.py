@@ -13,6 +13,7 @@ from pushsalt.api import Client, Selection
 from pushsalt.errors import PushsaltError, StateError
 from pushsalt.events import Reporter
 from pushsalt.job import JobOptions, Settings
+from pushsalt.memo.reads import NotAhead, ahead
 from pushsalt.minion.filetemplates import prerender
 from pushsalt.minion.minion import Minion
 from pushsalt.model import Target
@@ -329,6 +330,21 @@ def test_equal_inputs_are_rendered_once(world: World, function: str) -> None:
     assert rendered(world, "t1", function) == [0, 0, 0]
     # the pillar contains the id, so its SLS is rendered; the states do not read that
     assert rendered(world, "t2", function) == [1, 0, 1]
+
+
+def test_a_target_uses_what_was_rendered_ahead(world: World) -> None:
+    with ahead():
+        assert rendered(world, "t1", "state.show_low_sls")[1] == 1
+    assert rendered(world, "t1", "state.show_low_sls") == [0, 0, 0]
+    world.grains["t1"]["a"] = "another"
+    assert rendered(world, "t1", "state.show_low_sls")[1] == 1
+
+
+def test_what_cannot_be_memoized_is_not_rendered_to_its_end_ahead(world: World) -> None:
+    world.write("salt/a.sls", "a:\n  test.nop:\n    - n: {{ [1, 2] | random }}\n")
+    with ahead(), pytest.raises(NotAhead):
+        world.outcome(world.minion("t1"), "state.show_low_sls")
+    assert "test" in str(world.outcome(world.minion("t1"), "state.show_low_sls"))
 
 
 def test_only_files_with_different_inputs_are_rendered(world: World) -> None:

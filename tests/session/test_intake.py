@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pushsalt.model import Target
 from pushsalt.session import intake
-from pushsalt.session.intake import Bucket, Intake, own_grains, returned_grains, weigh
+from pushsalt.session.intake import UNFIT, Bucket, Intake, own_grains, returned_grains, weigh
 from thin import wire
 
 scalars = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text() | st.binary()
@@ -260,3 +260,18 @@ def test_the_grains_of_this_machine_are_unchanged(caplog):
     with caplog.at_level(logging.WARNING):
         assert own_grains(Target("here"), found) == {**found, "id": "here"}
     assert not caplog.records
+
+
+def test_each_printable_character_is_allowed_in_grains():
+    """``_Cleaning`` searches no further in a text that Python calls printable."""
+    printable = "".join(filter(str.isprintable, map(chr, range(0x110000))))
+    assert UNFIT.search(printable) is None
+    claimed = {"a b": "c", "list": ["x", "é", "y\n"], "ok": ["x", "é"], "none": [], "mixed": ["a", 1, None], "b\n": 1}
+    assert own_grains(Target("t"), claimed, warn=lambda *args: None) == {
+        "a b": "c",
+        "list": ["x", "é", "y"],
+        "ok": ["x", "é"],
+        "none": [],
+        "mixed": ["a", 1, None],
+        "id": "t",
+    }

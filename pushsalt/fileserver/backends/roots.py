@@ -112,13 +112,13 @@ class Roots:
         if any(_inside(real, each) for each in self._real_roots):
             return True
         if path not in self._said:
-            self._said.add(path)
             log.warning(
                 "file server: %s is a link out of the file roots, to %s, and is not served: "
                 "fileserver_followsymlinks: true follows it",
                 path,
                 real,
             )
+            self._said.add(path)
         return False
 
     def _walk(
