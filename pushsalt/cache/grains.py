@@ -60,7 +60,7 @@ class GrainBank(Bank):
         return self.put_many({key: value})
 
     def put_many(self, entries: Mapping[str, Any]) -> bool:
-        """Store the grains of several ids, with one write to the index; without the process id that they contain."""
+        """Store the grains of several ids, without their ``pid``, with one write to the index."""
         entries = {key: _lasting(value) for key, value in entries.items()}
         index = self._open()
         staged = self._all_staged(entries)

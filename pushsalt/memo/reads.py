@@ -195,7 +195,7 @@ def current() -> Recording | None:
 
 
 def spoil(why: str) -> None:
-    """Declare that the rendering uses what cannot be recorded; ``why`` is for the log. Raises NotAhead in ``ahead``."""
+    """Declare that the rendering uses an input that cannot be recorded (``why``). Raises NotAhead within ``ahead``."""
     if _thread.top is not None:
         not_ahead()
         _thread.top.spoil(why)
@@ -232,7 +232,7 @@ def takes_time() -> None:
 
 
 class NotAhead(BaseException):
-    """The rendering does something that ``ahead`` forbids. No Exception, so that templates cannot catch it."""
+    """Ends a rendering ahead before it has an effect. No Exception, so that templates cannot catch it."""
 
 
 @contextmanager
@@ -246,7 +246,7 @@ def ahead() -> Iterator[None]:
 
 
 def not_ahead() -> None:
-    """Declare that something follows that must happen once per use of a result. Raises NotAhead within ``ahead``."""
+    """Raises NotAhead within ``ahead``. Called before an effect: a log line, a call on the target, code of users."""
     if _thread.ahead:
         raise NotAhead
 

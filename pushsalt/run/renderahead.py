@@ -64,10 +64,10 @@ async def _render(work: Work, grains: dict[str, Any]) -> None:
 
 
 async def _calls(fun: str, args: list[Any], kwargs: dict[str, Any]) -> NoReturn:
-    """Never called: the render process ends what it renders ahead before it asks."""
+    """Not called: a rendering ahead ends before it would call the target."""
     raise NotImplementedError(fun)
 
 
 async def _discover(pillar: dict[str, Any]) -> NoReturn:
-    """Never called, as above."""
+    """Not called: a rendering ahead ends before it would ask for discovery."""
     raise NotImplementedError

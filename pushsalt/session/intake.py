@@ -397,7 +397,7 @@ class _Cleaning:
 
 
 def _printable(values: Sequence[Any]) -> str | None:
-    """The texts of a list joined, if it has nothing but printable texts, which are all valid; else None."""
+    """The joined items of a list that has only printable texts, which are valid; None for any other list."""
     try:
         texts = "".join(values)
     except TypeError:
