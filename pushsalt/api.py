@@ -373,6 +373,7 @@ class Client:
     async def _stream(self, selection: Selection, job: Job) -> AsyncIterator[TargetReturn]:
         import asyncio  # slow to import, and not needed without connections, here and below
 
+        from pushsalt.run.jobbegin import begun
         from pushsalt.run.jobrecord import ProjectState, hide_given, hide_kept, recorder
         from pushsalt.run.jobstart import job_start
         from pushsalt.run.observers import Observers
@@ -412,10 +413,10 @@ class Client:
             await runner.list_copy_sources()
             if record is not None:
                 await runner.in_thread(partial(hide_kept, project, job, ids))
-            await observers.job_begins(await place.open(state()))
+            start, early = await place.open(state()), place.begins_early and self.on_begin is _ignore_jid
             project_state = ProjectState(project, record)
-            self.on_begin(job.jid)
-            async with aclosing(rollout.returns()) as returns:
+            returning = begun(runner, observers, start, rollout, self.on_begin, early=early)
+            async with aclosing(returning) as returns:
                 async for result in returns:
                     yield result
             if record is not None:

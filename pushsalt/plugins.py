@@ -237,6 +237,11 @@ def _entry_points(kind: str) -> Mapping[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=f"pushsalt.{kind}")}
 
 
+def forget_installed() -> None:
+    """Forget the plug-ins of installed distributions: others may be installed before a fork of this process runs."""
+    _entry_points.cache_clear()
+
+
 def mentioned(*groups: str) -> bool:
     """Whether an installed distribution may have entry points of this group; ten times as fast as
     importlib.metadata.

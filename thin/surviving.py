@@ -56,6 +56,8 @@ REPORT = 1024 * 1024
 COLLECT = 2**64 - 1
 
 _HEAD = 5
+#: The payload of a frame ``start`` up to the key ``tag``, and that of ``state`` after its first byte.
+_START, _STATE = b"\x82\xa1k\xa5start", b"\xa1k\xa5state"
 
 
 class Surviving(relay.Relay):
@@ -161,6 +163,10 @@ class Surviving(relay.Relay):
                     payload = bytes(data[_HEAD:size])
                     del data[:size]
                     self._control(payload)
+                    continue
+                if self.spool is not None and _has_returned(data, size):
+                    self.frames += 1
+                    del data[:size]
                     continue
                 self.left = size
                 self._up(self.channel.nonce)
@@ -389,6 +395,14 @@ class Surviving(relay.Relay):
         if self.stored:
             handouts.note(self.state, self.stored)
         self.spool.remove()
+
+
+def _has_returned(data, size):
+    """Whether the first frame says that a state begins, and the next one is the return of that state."""
+    first = _HEAD + len(_START)
+    if data[_HEAD:first] != _START or data[:1] != b"M":
+        return False
+    return data.startswith(_STATE + data[first:size], size + _HEAD + 1)
 
 
 def words(exc):

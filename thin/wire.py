@@ -72,7 +72,7 @@ up; the answer has the same number as ``re``. Messages down, with their fields a
                orchestration_jid: of an orchestration, for ``__orchestration_jid__`` of its states
                done: {tag: return} of the run that an orchestration continues
         ->     need: digests, parts (if blobs are missing)
-               start: tag
+               start: tag (often left out for a state whose return follows at once)
                state: tag, ret, detail
                event: name (the chunk's ``fire_event``), ret; or tag, data (of ``event.send``)
                ret: re, ret={"states": count}, then the answers to ``then``

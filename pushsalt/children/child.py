@@ -13,8 +13,7 @@ call      n, h, target, options, grains, remote, discover: bool,  ret: value | p
           fun, args, kwargs, plan: bool, time
 template  as call, with url, saltenv, engine, context, defaults,  ret: text
           chunk, names
-ahead     as call; its result is only memoized, for calls that    ret
-          follow: it has no effect, not even a log line
+ahead     as call; only memoizes the result, without any effect   ret
 foreign   as template, with text in place of url, and pillar: the ret: text
           only work of a process that is made for it
 pillar    n, h, as call                                           ret: pillar | error
@@ -437,7 +436,8 @@ class Child:
         return [number, values]
 
     def _plan(self, work: Work, minion: Minion, lowstate: Lowstate) -> dict[str, Any]:
-        plan, wants = make_plan(lowstate.chunks, minion.files, partial(prerender, minion), test=lowstate.test)
+        files = minion.project.shared.plan_files()
+        plan, wants = make_plan(lowstate.chunks, files, partial(prerender, minion), test=lowstate.test)
         if lowstate.test:
             plan.chunks = [self._dry(minion, chunk) for chunk in plan.chunks]
         if lowstate.done is not None:

@@ -9,6 +9,7 @@ and its children with it, and with these all programs that templates started.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import os
@@ -78,6 +79,7 @@ def warm() -> None:
     rendering takes twice as long as others.
     """
     from pushsalt import plugins
+    from pushsalt.children import rehearsal
     from pushsalt.modules.signatures import StateFunctions
     from pushsalt.render import code, jinja
     from pushsalt.yamlio import load_yaml
@@ -89,6 +91,9 @@ def warm() -> None:
     code.compiler()
     jinja.parsing_environment().compile("{% set name = 1 %}{{ name }}")
     load_yaml("id:\n  file.managed:\n    - mode: '0644'\n")
+    with contextlib.suppress(Exception):  # a rendering reports its own errors
+        rehearsal.rehearse()
+    gc.collect()  # once: it is disabled
 
 
 def _child(descriptor: int, traces: int, confined: bool) -> None:

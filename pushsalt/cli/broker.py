@@ -18,6 +18,7 @@ the keeper has been idle, or ended  ends, once no command runs
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -197,12 +198,14 @@ def _import_ahead() -> None:
         except ImportError:  # a command that needs it reports the error
             continue
     from pushsalt import plugins
-    from pushsalt.cli import app
+    from pushsalt.cli import app, rehearsal
     from pushsalt.redact import Redactor
 
     app.make_ahead(COMMANDS)
     plugins.mentioned("pushsalt")  # lists the installed distributions
     Redactor()  # compiles its patterns, which Python's re keeps
+    with contextlib.suppress(Exception):  # a command reports its own errors
+        rehearsal.rehearse()
     gc.collect()
     gc.freeze()
 
@@ -413,10 +416,10 @@ class Broker:
                 if other is not command:
                     other.close()
             os.close(command.life)
-            command.sock.close()
             if self._starter is not None:
                 self._starter.use()
             code = brokered.run(wanted, command.descriptors, read)
+            _tell_at_once(command.sock, code)
         except BaseException:
             code = 70
         finally:
@@ -448,6 +451,16 @@ class Broker:
             command.sock.send(reply)
         except OSError:
             pass  # the client has disconnected
+
+
+def _tell_at_once(sock: socket.socket, code: int) -> None:
+    """Send the exit code of this process to the client, which then need not wait until the kernel has freed its memory.
+
+    The broker sends it again, or reports what ended the process before.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # by which the broker answers when the client has ended
+    with contextlib.suppress(OSError):
+        sock.send(request.EXITED + bytes([code]))
 
 
 if __name__ == "__main__":

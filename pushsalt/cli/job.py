@@ -99,7 +99,8 @@ def opened(given: Given, terminal: stdio.Terminal) -> tuple[Client, Watcher, Job
     watcher = Watcher()
     client, level = open_client(given, terminal, watcher)
     client.words = sys.argv[1:]
-    client.on_begin = partial(say_jid, given)
+    if given.verbose or given.jid_file:
+        client.on_begin = partial(say_jid, given)
     client.observers += observers
     return client, watcher, given.job(level)
 

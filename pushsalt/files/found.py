@@ -89,6 +89,15 @@ class DiskFile:
     def mode(self) -> int:
         return stat.S_IMODE(self.status.st_mode)
 
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether the path leads to the same file as when it was found, and the file was not written since."""
+        try:
+            now = os.stat(self.path)  # noqa: PTH116 - for speed
+        except OSError:
+            return False
+        return key_of(self.path, "", now) == key_of(self.path, "", self.status)
+
     def open(self) -> BinaryIO:
         """The file for reading. Raises FileServerError; never waits for a FIFO or device that took its place."""
         try:

@@ -1,6 +1,7 @@
 """The file server for renderings: records which files they find and read; looks each file up once for many targets.
 
-Outside of recordings (when a plan is made, or a target asks for a file) every look-up reads the disk.
+Outside of recordings, each look-up reads the disk: one for a plan looks whether the file of an earlier plan is still
+the same, one for a target searches the roots.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
 
+from pushsalt.files.found import DiskFile
 from pushsalt.memo.keys import Key, key_of
 from pushsalt.memo.reads import ReadSource, Recording, current, spoil, takes_time
 from pushsalt.trust import limit_of
@@ -88,6 +90,27 @@ class Snapshot:
             answer = getattr(self.files, question)(*args)
             cached = self._listed[question, args] = (answer, key_of(answer))
         return cached
+
+
+class PlanFiles:
+    """Finds the files of plans. For FRESH seconds, a further plan looks only whether a file was changed."""
+
+    def __init__(self, files: FileServer) -> None:
+        self._files = files
+        self._made = time.monotonic()
+        self._found: dict[tuple[str, str], DiskFile] = {}
+
+    def is_fresh(self) -> bool:
+        return time.monotonic() - self._made < FRESH
+
+    def find(self, path: str, saltenv: str) -> FoundFile | None:
+        found = self._found.get((saltenv, path))
+        if found is not None and found.is_unchanged:
+            return found
+        file = self._files.find(path, saltenv)
+        if isinstance(file, DiskFile):
+            self._found[saltenv, path] = file
+        return file
 
 
 class RecordedFiles:

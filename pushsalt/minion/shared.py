@@ -10,7 +10,7 @@ from pushsalt.lazy import cached_property
 from pushsalt.memo.keys import MISSING, Key, NoKeyError, key_of
 from pushsalt.memo.reads import WHOLE, takes_time
 from pushsalt.memo.tree import Once
-from pushsalt.minion.files import Snapshot
+from pushsalt.minion.files import PlanFiles, Snapshot
 from thin.utils.dictupdate import copy_containers
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ class Shared:
         self._project = project
         self._settings: dict[Any, TargetSettings] = {}
         self._snapshots: dict[str, Snapshot] = {}
+        self._plan_files: PlanFiles | None = None
 
     def settings(
         self, target: Target, *, test: bool | None, saltenv: str | None, pillarenv: str | None
@@ -120,6 +121,12 @@ class Shared:
             snapshot = self._snapshots[tree] = Snapshot(self.files(tree))
         return snapshot
 
+    def plan_files(self) -> PlanFiles:
+        """The files of the states, for a plan."""
+        if self._plan_files is None or not self._plan_files.is_fresh():
+            self._plan_files = PlanFiles(self.files("states"))
+        return self._plan_files
+
     def comparable(self, value: Any) -> Any:
         """The value by which options are compared: unchanged here; overridden to compare a project in two folders."""
         return value
@@ -132,6 +139,7 @@ class Shared:
     def look_again(self) -> None:
         """Forget the file snapshots, since a new job begins."""
         self._snapshots.clear()
+        self._plan_files = None
 
 
 def value_key(value: Any) -> Key:

@@ -66,6 +66,11 @@ def any_installed() -> bool:
     return plugins.mentioned(GROUP, SALT_GROUP)
 
 
+def forget_installed() -> None:
+    """Forget the types of installed distributions: others may be installed before a fork of this process runs."""
+    _installed.cache_clear()
+
+
 @cache
 def _installed() -> tuple[tuple[str, Path], ...]:
     """(type, folder) of entry points."""

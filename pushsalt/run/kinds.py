@@ -44,6 +44,9 @@ class Kind:
     #: the answer of the target may contain secrets of its pillar
     may_show_pillar = True
 
+    #: the session begins before the job is recorded: it only collects grains, before ``run``
+    begins_early = False
+
     def __init__(self, work: Work) -> None:
         self.work = work
         self.target = work.target
@@ -77,8 +80,11 @@ class Kind:
             survives=self.survives and self.work.outlives,
         )
         await self.work.connect()
+        if not self.begins_early:
+            await self.work.runner.recorded.wait()
         first = await self.first()
         session = await self.work.begin(start, first, may_install=not self.cleans)
+        await self.work.runner.recorded.wait()
         return await self.run(session)
 
     async def first(self) -> list[dict[str, Any]]:
@@ -124,6 +130,7 @@ class Raw(Kind):
 
         self._need_shell()
         connection = await self.work.connect()
+        await self.work.runner.recorded.wait()
         self.work.sent = True
         with self.work.phase("run"):
             value = await raw.run(self.target, connection, str(self.job.args[0]))
@@ -303,7 +310,7 @@ class TargetFunction(Kind):
 class ControllerFunction(Kind):
     """A function that runs on the controller, such as ``state.apply``."""
 
-    wants_grains = True
+    wants_grains = begins_early = True
 
     def __init__(self, work: Work) -> None:
         super().__init__(work)

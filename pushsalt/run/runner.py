@@ -78,6 +78,9 @@ class Runner:
         #: renders the states of one target with its cached grains, while the targets collect theirs
         self.ahead: asyncio.Task[None] | None = None
         self.target_options = TargetOptions(project.config)
+        #: set unless the job is not recorded yet (``pushsalt.run.jobbegin``)
+        self.recorded = asyncio.Event()
+        self.recorded.set()
         self._kept = kept
         self.connecting = connect_options(project, job) if kept is None else kept.options
         self._within = within

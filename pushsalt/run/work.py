@@ -63,7 +63,7 @@ class Work:
         self.forecast: Forecast | None = None
         #: answers questions in place of ``answers()`` while a plan is run
         self.kept_answers: Serve | None = None
-        self.total = 0
+        self.total, self._began = 0, False
         self._returned = False
         #: whether a function call was sent to the target
         self.sent = False
@@ -72,7 +72,6 @@ class Work:
         self.kept: list[str] = []
         #: whether the run continues on the target without this command (``--detach``), and has no return yet
         self.left = False
-        self._began = asyncio.Event()
         #: error log lines of the target that are delayed until the return is known
         self._logged: list[str] = []
         self.discovery = Discovery(self.project, target, runner.in_thread)
@@ -251,6 +250,7 @@ class Work:
             if self.options.test:
                 hint = "leave out --test; `bootstrap: true` then installs Python first"
                 raise TargetError(exc.kind, f"{exc.message}, and a dry run installs none", hint) from exc
+        await self.runner.recorded.wait()
         self.reporter.target_phase(self.name, "install Python")
         self.warnings.append(await bootstrap.install(self.target, connection))
         return await open_one()
@@ -344,7 +344,7 @@ class Work:
             if self.runner.done:
                 message["done"] = self.runner.done
             run = session.run(message, plan.blobs.__getitem__, [each.message() for each in mined])
-            await self.until_left(session, run, self._began.is_set)
+            await self.until_left(session, run, lambda: self._began or bool(self.states))
             self._returned = True
         self.mined = mined, session.after
         return {**plan.disabled, **self.states}
@@ -399,7 +399,7 @@ class Work:
             else:
                 self._fired(message["name"], message["ret"])
         elif kind == "start":
-            self._began.set()
+            self._began = True
             self.reporter.chunk_started(self.name, message["tag"])
         elif kind == "log":
             level = logging.getLevelName(str(message.get("level", "warning")).upper())

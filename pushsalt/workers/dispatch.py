@@ -52,6 +52,8 @@ _RUNS_STATES: Final = frozenset({"apply", "planned"})
 class Dispatcher:
     """The shards of one job; ``open`` first, and ``close`` at the end."""
 
+    begins_early = False
+
     def __init__(
         self,
         project: Project,

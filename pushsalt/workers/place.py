@@ -28,6 +28,8 @@ class Place(Protocol):
 
     #: the batch check of the course
     check: BatchCheck | None
+    #: whether targets may begin before the job is recorded, because they wait for that themselves
+    begins_early: bool
 
     async def open(self, start: JobStart) -> JobStart:
         """Get ready for a job with this begin, which is returned. Raises CommandError."""
@@ -41,6 +43,8 @@ class Place(Protocol):
 
 class Here:
     """This process runs the targets."""
+
+    begins_early = True
 
     def __init__(self, runner: Runner, check: BatchCheck | None) -> None:
         self._runner = runner
