@@ -77,33 +77,33 @@ def _served(channel, state, store, ahead):
         return 0, False
     survives, spare, kind = state.get("job") and state["dir_fd"] >= 0, None, relay.Relay
     if ahead is not None:
-        spare = ahead.take_spare(usable=not survives)
+        spare = ahead.take_spare(usable=not survives or has_front(state))
         if spare is None:
             ahead.listen()
     if survives:
         from thin import front, surviving
 
         kind = surviving.Surviving
-        divided = front.divide(state, channel, lock_fd, stays=ahead is not None)
-        if divided is not None:
-            if divided[1]:
-                ahead.load()
-            return divided
+        if not has_front(state):
+            front.divide(state, channel, lock_fd)
     ours, err_read, life_write, pid = spare or _fork_worker(channel, state, store, ahead, lock_fd)
     trouble = store.keep_archive()  # while the worker begins
     if trouble:
         channel.say(b"N", [("kind", "warning"), ("message", trouble)])
     work = kind(channel, ours, err_read, pid, state)
     status, sound = work.run(), False
-    if kind is not relay.Relay:
-        os._exit(status)  # the front goes on
-    if ahead is not None:
+    if ahead is not None and work.may_stay():
         sound = work.release()
         ahead.load()
         for fd in (life_write, lock_fd):
             if fd is not None:
                 os.close(fd)
     return status, sound
+
+
+def has_front(state):
+    """Whether an earlier session has divided this process from the login (thin.front)."""
+    return state.get("front") is not None
 
 
 def _fork_worker(channel, state, store, ahead, lock_fd=None):

@@ -244,6 +244,12 @@ class Spool(object):
         except OSError as exc:
             self.trouble = exc
 
+    def close(self):
+        """Close its files."""
+        for fd in (self.fd, self._file):
+            if fd is not None:
+                os.close(fd)
+
     def remove(self):
         remove(self._dir_fd, self._name)
 

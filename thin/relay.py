@@ -338,6 +338,10 @@ class Relay(object):
         """Whether the session ended normally, with nothing left on the channel."""
         return self._done() and self.why is None and not self.lost and not self.left
 
+    def may_stay(self):
+        """Whether this process may call ``release`` after the session."""
+        return True
+
     def release(self):
         """Restore signal handlers and the channel, close the rest. Returns whether the session ended normally."""
         signal.set_wakeup_fd(-1)

@@ -13,8 +13,8 @@ def serve(worker, message):
 
 def surviving(worker, work):
     """Call ``work()``. A supervisor that can outlive the channel stores the frames that are sent meanwhile."""
-    has_front = bool((worker.info.get("place") or {}).get("front"))
-    if has_front:
+    survives = worker.survives and (worker.info.get("place") or {}).get("dir_fd", -1) >= 0
+    if survives:
         import _signal as signal
 
         def stop(number, frame):
@@ -23,7 +23,7 @@ def surviving(worker, work):
         signal.signal(signal.SIGTERM, stop)
         worker.channel.tell(b"begin")
     work()
-    if has_front:
+    if survives:
         worker.channel.tell(b"end")
 
 

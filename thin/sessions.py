@@ -1,9 +1,10 @@
-"""Several consecutive sessions on one channel: the supervisor stays, and forks a worker for each. Of a run of states
-that may outlive the channel it is the front (thin.front), and forks a supervisor.
+"""Several consecutive sessions on one channel: the supervisor stays, and forks a worker for each. For the first run of
+states that may outlive the channel it becomes the front (thin.front), and forks the supervisor of this and of all later
+sessions.
 
 A kept session that is idle for a moment has a spare worker for the next session, which has read nothing yet: the next
-command need not wait for the fork. A run of states has a supervisor of its own, whose worker must be its child, so it
-takes no spare one.
+command need not wait for the fork. That first run takes no spare one, since its worker must be a child of the new
+supervisor.
 
 They share only the started Python and the loaded runtime. Each has its own worker process, with its own loaders, grains
 and pillar, and its own lock and deadline. Another session may follow only after a normal end; otherwise the supervisor
@@ -146,7 +147,7 @@ def proceed(channel, state, store, ahead, fork_worker):
     try:
         boot.send(channel.nonce + b"D" + bytes(4), channel.up)
         if state.get("idle"):
-            if not state.get("job") and not select.select([channel.down], [], [], MOMENT)[0]:
+            if not select.select([channel.down], [], [], MOMENT)[0]:
                 ahead.spare(lambda: fork_worker(channel, state, store, ahead))
             if not select.select([channel.down], [], [], state["idle"])[0]:
                 os._exit(0)

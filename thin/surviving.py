@@ -36,7 +36,7 @@ import select
 import struct
 from time import monotonic
 
-from thin import front, handouts, kept, relay
+from thin import handouts, kept, relay
 
 #: Seconds to wait for a lost controller in addition to the time for which it tries to reconnect: it may notice the loss
 #: later.
@@ -72,6 +72,7 @@ class Surviving(relay.Relay):
         self.listener = None
         self.frame = bytearray()  # the received part of the worker's current frame
         self.idle = False  # the run has ended
+        self.has_moved = False  # another session has taken over the run
         self.away = False  # the controller reported that it will not answer
         self.dropped = False  # the controller dropped the run
         self.lost_at = self.end_at = None
@@ -85,12 +86,19 @@ class Surviving(relay.Relay):
 
     def run(self):
         status = super(Surviving, self).run()
-        sound = self.is_sound()
-        if sound:  # the front has the same open files
-            for fd in (self.channel.up, self.channel.down):
-                os.set_blocking(fd, True)
-        self._release_front(status, sound)
+        if not (self.state.get("several") and self.may_stay()):
+            self._release_front(status)
         return status
+
+    def may_stay(self):
+        """Whether the session ended normally, on its own channel."""
+        return self.is_sound() and not self.has_moved
+
+    def release(self):
+        if self.spool is not None:
+            self.spool.close()
+            self.listener.close()
+        return super(Surviving, self).release()
 
     # --- down
 
@@ -246,10 +254,10 @@ class Surviving(relay.Relay):
         os.close(null)
         self._release_front(0)
 
-    def _release_front(self, status, sound=False):
+    def _release_front(self, status):
         if self.front is not None:
             try:
-                os.write(self.front, bytes([status & 0xFF]) + (front.SOUND if sound else b""))
+                os.write(self.front, bytes([status & 0xFF]))
             except OSError:
                 pass
             os.close(self.front)
@@ -260,6 +268,7 @@ class Surviving(relay.Relay):
         accepted = _accept(self.listener)
         if accepted is None:
             return
+        self.has_moved = True
         nonce, number, (up, down, front) = accepted
         if number == COLLECT:  # another process, which does not know the worker's open questions
             number = 0
@@ -412,14 +421,21 @@ def words(exc):
 
 def _listen(folder):
     """A listening socket in the job's folder. The folder's path may be too long for a socket: this process changes to
-    it."""
-    os.fchdir(folder)
-    sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-    sock.bind(kept.SOCKET)
-    sock.listen(1)
-    sock.setblocking(False)
-    os.chdir("/")
-    return sock
+    it for a moment."""
+    try:
+        here = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        here = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fchdir(folder)
+        sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        sock.bind(kept.SOCKET)
+        sock.listen(1)
+        sock.setblocking(False)
+        return sock
+    finally:
+        os.fchdir(here)  # of later workers
+        os.close(here)
 
 
 def _accept(listener):

@@ -29,7 +29,7 @@ def resume(channel, state):
         if read is not None:
             os.close(channel.up)
             os.close(channel.down)
-            os._exit(front.wait(read)[0])
+            os._exit(front.wait(read))
         if kept.has_ended(folder):
             break
         sleep(0.2)  # it may be about to end

@@ -43,7 +43,8 @@ Messages are msgpack maps with the key ``k``. A message that needs an answer has
 up; the answer has the same number as ``re``. Messages down, with their fields and the messages that answer them::
 
     init       id, opts, defaults: bool (to ``opts``, add those of thin._index.DEFAULTS that it lacks), grains
-               (override), want_grains: bool, log_level, jid (of the job)
+               (override), want_grains: bool, log_level, jid (of the job), survives: bool (the run may outlive
+               its channel: thin.surviving)
                custom: {sha, size, coming: bool (they are sent without request)}, of users' own modules, if there are
                any
                salt: {version, python}, if Salt's own modules may be requested

@@ -53,6 +53,7 @@ class Worker(object):
         self.loaders = None
         self.opts = {}
         self.jid = ""  # of the job; the controller sends it
+        self.survives = False  # whether the run may outlive its channel (thin.surviving)
         self._custom = None
         self._resource = None  # (type, whether the worker runs inside the resource) of the session's resource
         self.plain = None  # thin.resourcetypes.Plain, if the session is for a resource in which nothing can be run
@@ -116,6 +117,7 @@ class Worker(object):
         if message.get("defaults"):
             self.opts = dict(runtime.defaults(), **self.opts)
         self.jid = message.get("jid") or ""
+        self.survives = bool(message.get("survives"))
         self.opts.setdefault("id", message.get("id"))
         user = _user()
         self.opts["user"] = self.opts.get("user") or user

@@ -18,6 +18,7 @@ class Worker:
     loaders: Loaders | None
     opts: dict[str, Any]
     jid: str
+    survives: bool
     plain: Any
     stopped: bool
     looks: Any

@@ -88,6 +88,8 @@ class Start:
             "log_level": self.log_level,
             "jid": self.jid,
         }
+        if self.job:
+            init["survives"] = True
         if self.salt is not None:
             init["salt"] = dict(self.salt)
         if resource is not None:

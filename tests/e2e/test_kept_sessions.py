@@ -272,11 +272,16 @@ def test_an_idle_target_has_a_worker_for_the_next_command(session):
     assert worker_and_supervisor(session)[0] != killed
 
     spare = spare_worker(supervisor)
-    assert session.project.run(*SESSION, "apply", "t1", "a").code == 0  # its worker is the child of another supervisor
-    wait_until(lambda: not children(supervisor))
-    assert worker_and_supervisor(session)[1] == supervisor
+    assert session.project.run(*SESSION, "apply", "t1", "a").code == 0
+    wait_until(lambda: spare not in children(supervisor))
+    (later,) = children(supervisor)  # it serves the first run of states and all later sessions
+    assert worker_and_supervisor(session)[1] == later
 
-    spare = spare_worker(supervisor)
+    spare = spare_worker(later)
+    assert session.project.run(*SESSION, "apply", "t1", "a").code == 0
+    assert worker_and_supervisor(session)[1] == later
+
+    spare = spare_worker(later)
     session.end()
     wait_until(lambda: not Path(f"/proc/{spare}").exists() and not Path(f"/proc/{supervisor}").exists())
 

@@ -8,7 +8,7 @@ import pytest
 
 from pushsalt.api import Client, Selection, Settings
 from tests.beds import sshd
-from tests.beds.processes import children
+from tests.beds.processes import children, wait_until
 from tests.beds.project import Project
 
 
@@ -42,7 +42,7 @@ def test_calls_use_the_connection_of_the_call_before(settings):
         first, second = (port(client.run(Selection("t1"), "cmd.run", ["echo $SSH_CLIENT"])) for _ in range(2))
         assert children(settings[1].targets["t1"].process.pid)
     assert first == second
-    assert not children(settings[1].targets["t1"].process.pid)
+    wait_until(lambda: not children(settings[1].targets["t1"].process.pid))
 
 
 def test_without_the_context_each_call_connects(settings):
