@@ -238,7 +238,7 @@ def _entry_points(kind: str) -> Mapping[str, EntryPoint]:
 
 
 def forget_installed() -> None:
-    """Forget the plug-ins of installed distributions: others may be installed before a fork of this process runs."""
+    """Clear the cached entry points: distributions may be installed before a fork of this process runs."""
     _entry_points.cache_clear()
 
 

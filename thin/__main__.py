@@ -77,14 +77,14 @@ def _served(channel, state, store, ahead):
         return 0, False
     survives, spare, kind = state.get("job") and state["dir_fd"] >= 0, None, relay.Relay
     if ahead is not None:
-        spare = ahead.take_spare(usable=not survives or has_front(state))
+        spare = ahead.take_spare(usable=not survives or _has_front(state))
         if spare is None:
             ahead.listen()
     if survives:
         from thin import front, surviving
 
         kind = surviving.Surviving
-        if not has_front(state):
+        if not _has_front(state):
             front.divide(state, channel, lock_fd)
     ours, err_read, life_write, pid = spare or _fork_worker(channel, state, store, ahead, lock_fd)
     trouble = store.keep_archive()  # while the worker begins
@@ -101,8 +101,8 @@ def _served(channel, state, store, ahead):
     return status, sound
 
 
-def has_front(state):
-    """Whether an earlier session has divided this process from the login (thin.front)."""
+def _has_front(state):
+    """Whether this process is the child of a front (thin.front), which an earlier session has made."""
     return state.get("front") is not None
 
 

@@ -1,6 +1,7 @@
-"""Several consecutive sessions on one channel: the supervisor stays, and forks a worker for each. For the first run of
-states that may outlive the channel it becomes the front (thin.front), and forks the supervisor of this and of all later
-sessions.
+"""Several consecutive sessions on one channel: the supervisor stays, and forks a worker for each session.
+
+At the first run of states that may outlive the channel, it becomes the front (thin.front): it forks another supervisor,
+which serves this session and all later ones.
 
 A kept session that is idle for a moment has a spare worker for the next session, which has read nothing yet: the next
 command need not wait for the fork. That first run takes no spare one, since its worker must be a child of the new

@@ -91,7 +91,7 @@ class Surviving(relay.Relay):
         return status
 
     def may_stay(self):
-        """Whether the session ended normally, on its own channel."""
+        """Whether the session ended normally, and no other session has taken its run over."""
         return self.is_sound() and not self.has_moved
 
     def release(self):

@@ -56,7 +56,7 @@ def rehearse() -> None:
 
 
 def _parse(name: str, words: Sequence[str]) -> None:
-    """Parse the words of a command."""
+    """Parse a command line, without running the command."""
     from pushsalt.cli.app import command
 
     group = command()
@@ -76,7 +76,7 @@ def _encrypt() -> None:
 
 
 def _job(place: Path) -> None:
-    """A job on offline targets, and its output; it is not recorded."""
+    """Run a job that is not recorded on offline targets, and make its output."""
     from pushsalt import outputters
     from pushsalt.api import Client
     from pushsalt.job import Selection, Settings

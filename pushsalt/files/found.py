@@ -91,7 +91,7 @@ class DiskFile:
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether the path leads to the same file as when it was found, and the file was not written since."""
+        """Whether the path still leads to this file, and the file was not written since it was found."""
         try:
             now = os.stat(self.path)  # noqa: PTH116 - for speed
         except OSError:

@@ -122,7 +122,7 @@ class Shared:
         return snapshot
 
     def plan_files(self) -> PlanFiles:
-        """The files of the states, for a plan."""
+        """Finds the files of the states for a plan; plans that follow soon share the results."""
         if self._plan_files is None or not self._plan_files.is_fresh():
             self._plan_files = PlanFiles(self.files("states"))
         return self._plan_files

@@ -67,7 +67,7 @@ def any_installed() -> bool:
 
 
 def forget_installed() -> None:
-    """Forget the types of installed distributions: others may be installed before a fork of this process runs."""
+    """Clear the cached entry points: distributions may be installed before a fork of this process runs."""
     _installed.cache_clear()
 
 

@@ -278,7 +278,9 @@ def test_an_idle_target_has_a_worker_for_the_next_command(session):
     assert worker_and_supervisor(session)[1] == later
 
     spare = spare_worker(later)
-    assert session.project.run(*SESSION, "apply", "t1", "a").code == 0
+    session.project.write("salt/parent.sls", "echo $PPID:\n  cmd.run: []\n")
+    (ret,) = session.project.run(*SESSION, "apply", "--out", "json", "t1", "parent").data["t1"].values()
+    assert ret["changes"]["stdout"] == str(spare), "the spare worker serves runs of states, too"
     assert worker_and_supervisor(session)[1] == later
 
     spare = spare_worker(later)

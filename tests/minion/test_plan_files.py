@@ -13,16 +13,16 @@ from pushsalt.minion import files
 from pushsalt.minion.files import PlanFiles
 
 
-class Counting:
+class Counting(FileServer):
     """A file server that notes the paths it was asked for."""
 
     def __init__(self, *roots: Path) -> None:
+        super().__init__({"file_roots": {"base": [str(root) for root in roots]}})
         self.asked: list[str] = []
-        self._files = FileServer({"file_roots": {"base": [str(root) for root in roots]}})
 
     def find(self, path: str, saltenv: str = "base") -> FoundFile | None:
         self.asked.append(path)
-        return self._files.find(path, saltenv)
+        return super().find(path, saltenv)
 
 
 @pytest.fixture
@@ -41,14 +41,14 @@ def text(found: PlanFiles, path: str = "a") -> bytes | None:
 
 def test_a_file_is_searched_once_for_several_plans(roots: tuple[Path, Path]) -> None:
     server = Counting(*roots)
-    found = PlanFiles(server)  # type: ignore[arg-type]
+    found = PlanFiles(server)
     assert text(found) == text(found) == b"one"
     assert server.asked == ["a"]
 
 
 @pytest.mark.parametrize("in_place", [True, False], ids=["in place", "by another file"])
 def test_a_changed_file_has_its_new_digest(roots: tuple[Path, Path], in_place: bool) -> None:
-    found = PlanFiles(Counting(*roots))  # type: ignore[arg-type]
+    found = PlanFiles(Counting(*roots))
     file = roots[1] / "a"
     before = found.find("a", "base")
     assert before is not None
@@ -66,7 +66,7 @@ def test_a_changed_file_has_its_new_digest(roots: tuple[Path, Path], in_place: b
 
 def test_a_removed_file_is_not_found_and_one_that_is_missing_is_searched_each_time(roots: tuple[Path, Path]) -> None:
     server = Counting(*roots)
-    found = PlanFiles(server)  # type: ignore[arg-type]
+    found = PlanFiles(server)
     assert text(found) == b"one"
     (roots[1] / "a").unlink()
     assert text(found) is None
@@ -77,7 +77,7 @@ def test_a_removed_file_is_not_found_and_one_that_is_missing_is_searched_each_ti
 
 def test_they_are_used_for_a_limited_time_only(roots: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """A new file in an earlier root hides one that was found; that is seen when they are made anew."""
-    found = PlanFiles(Counting(*roots))  # type: ignore[arg-type]
+    found = PlanFiles(Counting(*roots))
     assert found.is_fresh()
     monkeypatch.setattr(files, "FRESH", 0.0)
     assert not found.is_fresh()
