@@ -143,7 +143,11 @@ def check(machine: Any, name: str, folder: Path = CASES) -> None:
         for number, (step, ret) in enumerate(zip(steps, came, strict=True))
         if ret != step["want"]
     ]
-    assert not wrong, "\n".join(wrong)
+    if not wrong:
+        return
+    log = machine.root / "opt/steps/errors"
+    logged = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    raise AssertionError("\n".join([*wrong, "logged:", logged]))
 
 
 def _shown(step: dict[str, Any]) -> str:
