@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -35,6 +36,20 @@ def children(pid: int) -> list[int]:
             if int(parent) == pid and state != "Z":
                 pids.append(int(path.parent.name))
     return pids
+
+
+def cmdline(pid: int) -> bytes:
+    """The command line of a process; empty if it has ended."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
+
+
+def leads_session(pid: int) -> bool:
+    """Whether the process is a session leader; False if it has ended."""
+    with contextlib.suppress(OSError):
+        return os.getsid(pid) == pid
+    return False
 
 
 def wait_until(what: Callable[[], object], seconds: float = 20) -> None:

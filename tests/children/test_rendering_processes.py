@@ -21,6 +21,7 @@ from pushsalt.children import codec, process
 from pushsalt.children.child import Child, Work
 from pushsalt.config import load_config
 from pushsalt.minion.settings import for_rendering
+from tests.beds.processes import cmdline
 from tests.beds.project import Project
 
 pytestmark = pytest.mark.slow
@@ -144,7 +145,7 @@ def test_when_all_processes_are_killed_the_work_begins_anew(tmp_path: Path) -> N
         assert time.monotonic() < until
         time.sleep(0.05)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    starter = [pid for pid in children if b"children.starter" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    starter = [pid for pid in children if b"children.starter" in cmdline(int(pid))]
     assert len(starter) == 1
     os.kill(int(starter[0]), signal.SIGKILL)
     done = made.finish(process, 40)

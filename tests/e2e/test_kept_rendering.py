@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.beds.keeping import keeping
-from tests.beds.processes import children, wait_until
+from tests.beds.processes import children, cmdline, wait_until
 
 pytestmark = [
     pytest.mark.slow,
@@ -57,7 +57,7 @@ def render_process(session, *options, **kwargs):
 
 def waiting_process(session):
     """The process id of the waiting process, from which render processes are forked; None without one."""
-    pids = [pid for pid in children(session.pid) if b"children.kept" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    pids = [pid for pid in children(session.pid) if b"children.kept" in cmdline(pid)]
     return pids[0] if pids else None
 
 

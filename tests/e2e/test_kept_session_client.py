@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from tests.beds.keeping import keeping
-from tests.beds.processes import children, running, wait_until
+from tests.beds.processes import children, cmdline, leads_session, running, wait_until
 from tests.beds.project import Project
 
 pytestmark = [pytest.mark.slow, pytest.mark.sshd]
@@ -45,7 +45,7 @@ def state(pid):
     """The letter of a process's state: T for a stopped one; empty for one that has ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except OSError:
         return ""
 
 
@@ -79,11 +79,7 @@ def test_ctrl_z_stops_the_command_and_fg_continues_it(session):
 
 def commands(session):
     """The process ids of the broker's commands: its children that are session leaders."""
-    return [pid for pid in children(session.pid) if os.getsid(pid) == pid and b"children.kept" not in cmdline(pid)]
-
-
-def cmdline(pid):
-    return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return [pid for pid in children(session.pid) if leads_session(pid) and b"children.kept" not in cmdline(pid)]
 
 
 def run_on_terminal(project, arguments, on_output, size=(40, 100)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Callable
@@ -54,9 +55,9 @@ def cut_connections(bed: SshdBed, id: str = "t1") -> None:
     """Kill the server's processes of all connections, as a firewall or a crash would."""
     for pid in children(bed.targets[id].process.pid):
         for inner in [*children(pid), pid]:
-            name = Path(f"/proc/{inner}/comm").read_text() if Path(f"/proc/{inner}/comm").exists() else ""
-            if name.startswith("sshd"):
-                os.kill(inner, signal.SIGKILL)
+            with contextlib.suppress(OSError):  # it has ended
+                if Path(f"/proc/{inner}/comm").read_text().startswith("sshd"):
+                    os.kill(inner, signal.SIGKILL)
 
 
 def counted_states(home: Path) -> list[str]:
