@@ -1,6 +1,6 @@
 """The packages of pushsalt in their order, and the packages that each one imports.
 
-    python3 scripts/import_graph.py            writes docs/imports.md
+    python3 scripts/import_graph.py            writes docs/imports.md and its drawing, docs/assets/imports.svg
     python3 scripts/import_graph.py --print    the page, to be looked at
 
 ``LAYERS`` is the order, from the bottom up: a package imports only packages that stand before it, at the start of the
@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import ast
 import sys
+import textwrap
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
+from html import escape
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "imports.md"
+DRAWING = ROOT / "docs" / "assets" / "imports.svg"
 
 #: Name of a layer, its purpose, and its packages and modules.
 LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
@@ -220,23 +223,24 @@ def edges() -> dict[str, set[str]]:
     return found
 
 
-def page() -> str:
-    """The page: one diagram of the layers, and a table of the packages."""
-    found = edges()
+def layer_edges() -> set[tuple[str, str]]:
+    """(layer, a lower layer of which its packages import one)."""
     layer_of = {name: layer for layer, _, names in LAYERS for name in names}
-    between = sorted({(layer_of[a], layer_of[b]) for a, others in found.items() if a for b in others})
+    pairs = {(layer_of[name], layer_of[other]) for name, others in edges().items() if name for other in others}
+    return {(layer, other) for layer, other in pairs if layer != other}
+
+
+def page() -> str:
+    """The page: the drawing of the layers, and a table of the packages."""
+    found = edges()
     lines = [
         "# Imports",
         "",
         "Made by `python3 scripts/import_graph.py`; `tests/source/test_layers.py` compares the order with the source.",
         "A package imports only what stands before it, so there are no circles of packages; there are none of modules",
-        "within a package either.",
+        "within a package either. An arrow leads from a layer to each layer from which it imports.",
         "",
-        "```mermaid",
-        "graph BT",
-        *(f'    {layer}["{layer}: {words}"]' for layer, words, _ in LAYERS),
-        *(f"    {a} --> {b}" for a, b in between if a != b),
-        "```",
+        "![The layers, their packages, and which layer imports from which](assets/imports.svg)",
     ]
     for layer, words, names in LAYERS:
         lines += ["", f"## {layer}: {words}", "", "| package | imports |", "|---|---|"]
@@ -246,8 +250,51 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
+#: sizes of the drawing in pixels: the box of a layer, a line of text, the distance of two arrows
+WIDTH, LINE, STEP = 720, 20, 18
+STYLE = """<style>
+  text { font: 14px sans-serif; fill: #222 } .name { font-weight: bold } .packages { font: 13px monospace }
+  rect { fill: #f3f4fb; stroke: #3f51b5 } path { fill: none; stroke: #3f51b5; stroke-width: 1.5 }
+  marker path { fill: #3f51b5 }
+  @media (prefers-color-scheme: dark) {
+    text { fill: #ddd } rect { fill: #23263a; stroke: #8c9eff } path { stroke: #8c9eff } marker path { fill: #8c9eff }
+  }
+</style>
+<marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+  <path d="M0 0 L8 4 L0 8 z"/>
+</marker>"""
+
+
+def drawing() -> str:
+    """The layers as SVG, the highest at the top; the arrows of each layer share one line at the right."""
+    parts: list[str] = []
+    tops: dict[str, int] = {}
+    y = 10
+    for layer, words, packages in reversed(LAYERS):
+        rows = textwrap.wrap("  ".join(packages), 84)
+        height = max((len(rows) + 1) * LINE + 16, (len(LAYERS) + 1) * 10)
+        tops[layer] = y
+        parts.append(f'<rect x="1" y="{y}" width="{WIDTH}" height="{height}" rx="6"/>')
+        title = f'<tspan class="name">{layer}</tspan>: {escape(words)}'
+        parts.append(f'<text x="14" y="{y + 22}">{title}</text>')
+        parts += [
+            f'<text class="packages" x="14" y="{y + 22 + LINE * number}">{row}</text>'
+            for number, row in enumerate(rows, 1)
+        ]
+        y += height + 14
+    right = WIDTH + STEP * len(LAYERS)
+    for number, (layer, _, _) in enumerate(LAYERS):
+        lane, start = WIDTH + STEP * number, tops[layer] + 12 + 10 * number
+        for other in sorted(other for name, other in layer_edges() if name == layer):
+            end = tops[other] + 12 + 10 * number
+            parts.append(f'<path d="M{WIDTH + 1} {start} H{lane} V{end} H{WIDTH + 2}" marker-end="url(#head)"/>')
+    size = f'viewBox="0 0 {right} {y}" width="{right}" height="{y}"'
+    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" {size}>', STYLE, *parts, "</svg>"]) + "\n"
+
+
 if __name__ == "__main__":
     if "--print" in sys.argv:
         print(page(), end="")
     else:
         PAGE.write_text(page())
+        DRAWING.write_text(drawing())

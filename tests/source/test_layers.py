@@ -200,3 +200,4 @@ def test_imported_names_of_thin_exist(package):
 
 def test_the_page_of_imports_is_that_of_the_source():
     assert import_graph.PAGE.read_text() == import_graph.page(), "run python3 scripts/import_graph.py"
+    assert import_graph.DRAWING.read_text() == import_graph.drawing(), "run python3 scripts/import_graph.py"
