@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -70,7 +70,9 @@ class Board(Reporter):
         self.working: dict[str, Working] = {}
         self.remotes: dict[str, str] = {}
         self.sites = Sites()
-        self.finished = self.changed = self.failed = 0
+        self.finished = self.failed = 0
+        #: outcome of states -> the number of targets with such a state
+        self.outcomes: Counter[str] = Counter()
         self.failures: deque[tuple[str, str]] = deque(maxlen=FAILURES_KEPT)
         self.batch = 0
         #: number of the batch and of all batches, in a rollout that completes each batch before the next
@@ -132,7 +134,7 @@ class Board(Reporter):
         self.working.pop(result.id, None)
         self.sites.done(result.id)
         self.finished += 1
-        self.changed += result.changes
+        self.outcomes.update(highstate.outcomes(result))
         if result.exit_code and result.error_kind != "not_begun":
             self.failed += 1
             if result.check:
@@ -154,7 +156,8 @@ class Board(Reporter):
         elif self.batch and self.total > self.batch:
             batches = -(-self.total // self.batch)
             spans.append(Span(f"  batch {min(self.finished // self.batch + 1, batches)} of {batches}"))
-        for number, word, style in ((self.changed, "changed", "changed"), (self.failed, "failed", "bad")):
+        changed = [(self.outcomes[one], *highstate.OUTCOMES[one]) for one in ("changed", "pending")]
+        for number, word, style in ((self.failed, "failed", "bad"), *changed):  # the start is read in a narrow terminal
             if number:
                 spans += [Span("  "), Span(f"{number} {word}", style)]
         spans.append(Span(f"  {seconds(round(elapsed))}", "dim"))

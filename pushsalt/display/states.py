@@ -12,6 +12,7 @@ from typing import Any
 from pushsalt.display import nested, tabular
 from pushsalt.display.style import Line, Span, block, line
 from pushsalt.display.trim import trimmed
+from pushsalt.model import TargetReturn
 
 #: outcome -> (word, style), in the order of a summary.
 OUTCOMES = {
@@ -129,6 +130,13 @@ def outcome_of(value: Any) -> str:
     if not result:
         return "failed"
     return "changed" if value.get("changes") else "same"
+
+
+def outcomes(result: TargetReturn) -> set[str]:
+    """The outcomes of the target's states; ``pending`` for a plan with changes."""
+    if result.shape == "plan":
+        return {"pending"} if result.changes else set()
+    return {outcome_of(ret) for ret in result.ret.values()} if result.shape == "states" else set()
 
 
 def _result(tag: object, value: Mapping[str, Any]) -> StateResult:

@@ -309,12 +309,11 @@ def _summary(results: list[TargetReturn], elapsed: float | None, verbose: int) -
 
 
 def _totals(results: list[TargetReturn], elapsed: float | None) -> Line:
-    outcomes = [{item.outcome for item in highstate.parse(r.ret)} for r in results if r.shape == "states"]
-    planned = sum(result.changes for result in results if result.shape == "plan")
+    outcomes = [highstate.outcomes(result) for result in results]
     numbers = (
         (sum(result.exit_code == 0 for result in results), "succeeded", "good"),
         (sum("changed" in each for each in outcomes), "changed", "changed"),
-        (sum("pending" in each for each in outcomes) + planned, "would change", "pending"),
+        (sum("pending" in each for each in outcomes), "would change", "pending"),
         *((sum(_outcome(result) == word for result in results), word, "bad") for word in _BAD),
     )
     spans = [Span(f"{len(results)} target{'s' if len(results) != 1 else ''}", "title"), Span(": ")]

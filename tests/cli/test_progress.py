@@ -37,6 +37,16 @@ def test_failures_have_their_share(board: Board) -> None:
     assert not any("offline" in row for row in shown(board, 3))
 
 
+def test_numbers_are_those_of_the_summary(board: Board) -> None:
+    ran = {"a": {"result": True, "changes": {"a": 1}}, "b": {"result": True, "changes": {}}}
+    failed = {"a": {"result": False, "changes": {"a": 1}}}
+    board.target_done(TargetReturn("web0", ran, "states", 0, changes=True))
+    board.target_done(TargetReturn("web1", failed, "states", 2, changes=True))
+    board.target_done(TargetReturn("web2", {"a": {"result": None, "changes": {}}}, "states", 0, changes=True))
+    board.target_done(TargetReturn("web3", {}, "plan", 0, changes=True))
+    assert "4/100 targets done  1 failed  1 changed  2 would change" in shown(board, 5)[0]
+
+
 def test_batches_are_counted(board: Board) -> None:
     assert "batch" not in shown(board, 5)[0]
     board.run_batched(30)
