@@ -24,6 +24,8 @@ _LOOK: Final = 0.2
 #: Limit of the output of an inventory program in bytes.
 MAX_BYTES: Final = 64 * 1024 * 1024
 _waiting_threads: Final[set[int]] = set()
+#: The running programs that may use the terminal.
+_at_terminal: Final[set[subprocess.Popen[bytes]]] = set()
 
 
 def holds_this_thread() -> bool:
@@ -53,8 +55,8 @@ def _running(argv: Sequence[str], *, stdin: int, terminal: bool) -> Iterator[sub
     """A running program, as a context.
 
     It is killed when the block is left early, and when this process ends in any way. Programs that it started are
-    killed too, unless it needs the ``terminal``, which a separate process session would not have. If possible the
-    kernel kills them, when this process closes its end of a pipe.
+    killed too. If possible the kernel kills them, when this process closes its end of a pipe: if the program needs the
+    ``terminal``, which a separate process session would not have, only the program itself; see ``end_running``.
     """
     import subprocess
 
@@ -71,18 +73,45 @@ def _running(argv: Sequence[str], *, stdin: int, terminal: bool) -> Iterator[sub
         )
         _tie(life, process.pid if terminal else -process.pid)
         with process:
+            if terminal:
+                _at_terminal.add(process)
             try:
                 yield process
             except BaseException:
+                if terminal:
+                    _kill_tree(process)
                 process.kill()
                 if not terminal:
                     with contextlib.suppress(OSError):
                         os.killpg(process.pid, signal.SIGKILL)
                 raise
+            finally:
+                _at_terminal.discard(process)
             _tie(life, None)  # processes that it left in the background may continue
     finally:
         os.close(life)
         os.close(kept)
+
+
+def end_running() -> None:
+    """Kill the programs that other threads run at the terminal, and their descendants. For a process that ends soon."""
+    for process in list(_at_terminal):
+        _kill_tree(process)
+
+
+def _kill_tree(process: subprocess.Popen[bytes]) -> None:
+    """Kill a program and its descendants, unless it has ended. Outside of Linux: only the program."""
+    if process.poll() is not None:
+        return
+    pids = [process.pid]
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGSTOP)  # it starts no further ones
+            for children in Path(f"/proc/{pid}/task").glob("*/children"):
+                pids += map(int, children.read_text().split())
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _tie(life: int, owner: int | None) -> None:
@@ -170,6 +199,7 @@ def bounded(argv: Sequence[str], most: int, seconds: float) -> Completed:
                         waiting.unregister(key.fileobj)
                     key.data.extend(piece)
                 if len(out) > most:
+                    _kill_tree(process)
                     break
                 del err[:-65536]
             else:
@@ -178,5 +208,4 @@ def bounded(argv: Sequence[str], most: int, seconds: float) -> Completed:
             raise TimeoutError(f"{argv[0]} did not end in {seconds:g} seconds") from None
         finally:
             _waiting_threads.discard(threading.get_ident())
-            process.kill()
     return Completed(0 if len(out) > most else process.returncode, bytes(out), bytes(err))

@@ -29,7 +29,7 @@ from pushsalt.cli.returns import Document, Hides, Returns
 from pushsalt.errors import EXIT_CHANGES, EXIT_INTERRUPTED, EXIT_OK, EXIT_TERMINATED, TargetError, UsageError
 from pushsalt.log import DEFAULT_LEVEL
 from pushsalt.model import TargetReturn
-from pushsalt.programs import holds_this_thread
+from pushsalt.programs import end_running, holds_this_thread
 
 if TYPE_CHECKING:
     from pushsalt.api import Client, JobOptions, Selection
@@ -225,6 +225,8 @@ class Work:
         finally:
             if self.signal is None:
                 _close(loop)
+            else:
+                end_running()
         if self.signal is not None:
             self._fill_in()
 
@@ -322,4 +324,5 @@ def leave(code: int, view: Progress | ProgressLog | None = None) -> None:
     """End the process immediately, after restoring the terminal."""
     if view:
         view.abandon()
+    end_running()
     os._exit(code)

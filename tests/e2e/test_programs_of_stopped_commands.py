@@ -83,6 +83,7 @@ def test_programs_end_with_an_interrupted_command(project, tmp_path, origin, sig
 
 
 ALONE = "#!/bin/sh\necho $$ > {0}/new; mv {0}/new {0}/pid; exec sleep 60\n"
+WITH_CHILD = "#!/bin/sh\necho $$ > {0}/new; mv {0}/new {0}/pid; sleep 60\n:\n"
 
 
 @pytest.mark.parametrize(
@@ -90,10 +91,25 @@ ALONE = "#!/bin/sh\necho $$ > {0}/new; mv {0}/new {0}/pid; exec sleep 60\n"
 )
 @pytest.mark.parametrize("origin", ["an inventory", "a password"])
 def test_an_inventory_or_password_program_ends_with_the_command(tmp_path, origin, signal_number):
+    stderr = stopped(tmp_path, ALONE, origin, signal_number)
+    if origin == "an inventory" and signal_number != signal.SIGKILL:
+        assert f"error: stopped by {signal_number.name} while a program of the inventory ran" in stderr
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="it looks for processes in /proc")
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+@pytest.mark.parametrize("origin", ["an inventory", "a password"])
+def test_programs_that_these_started_end_too(tmp_path, origin, signal_number):
+    """They run at the terminal, so they have no process group that the kernel could kill."""
+    stopped(tmp_path, WITH_CHILD, origin, signal_number)
+
+
+def stopped(tmp_path: Path, script: str, origin: str, number: signal.Signals) -> str:
+    """Send a signal to a command whose inventory or password is the script, and return its stderr; nothing is left."""
     project = Project(
         tmp_path, {"t": {"host": "127.0.0.1", "port": 9, "passwd_command": f"{tmp_path}/project/program"}}
     )
-    program = project.write("program", ALONE.format(tmp_path))
+    program = project.write("program", script.format(tmp_path))
     program.chmod(0o755)
     options = ["-i", str(program)] if origin == "an inventory" else ["-i", "inventory.yaml"]
     environ = {**os.environ, "PYTHONPATH": ROOT, "PUSHSALT_CACHE": str(tmp_path / "cache"), "HOME": str(tmp_path)}
@@ -102,14 +118,18 @@ def test_an_inventory_or_password_program_ends_with_the_command(tmp_path, origin
         command, cwd=project.folder, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as process:
         wait_until((tmp_path / "pid").exists)
-        pid = int((tmp_path / "pid").read_text())
-        process.send_signal(signal_number)
+        pids = [int((tmp_path / "pid").read_text())]
+        if script == WITH_CHILD:
+            wait_until(lambda: bool(children_of(pids[0])))
+            pids += children_of(pids[0])
+        if number == signal.SIGKILL:
+            time.sleep(1)  # the program may run before the command has asked the kernel to kill it
+        process.send_signal(number)
         stderr = process.communicate(timeout=30)[1]
-    wait_until(lambda: not is_alive(pid))
-    assert process.returncode in (EXIT_OF_SIGNAL.get(signal_number), -signal_number)
+    wait_until(lambda: not any(map(is_alive, pids)))
+    assert process.returncode in (EXIT_OF_SIGNAL.get(number), -number)
     assert "Traceback" not in stderr and "never retrieved" not in stderr
-    if origin == "an inventory" and signal_number != signal.SIGKILL:
-        assert f"error: stopped by {signal_number.name} while a program of the inventory ran" in stderr
+    return stderr
 
 
 def test_programs_end_at_the_timeout_of_the_command(project, tmp_path):
