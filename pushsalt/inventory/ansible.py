@@ -203,12 +203,15 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
     ids = list(dict.fromkeys([*all_group.hosts, *(id for group in groups.values() for id in group.hosts)]))
     folders = VarsFolders(source, warnings)
     left_out: set[str] = set()
+    unresolved: dict[str, str] = {}  # variable and its group or host -> why a reference in it cannot be replaced
 
     def own(variables: dict[Any, Any]) -> dict[Any, Any]:
         return opened(variables, source.vault, source.path) if source.own else variables
 
     def layer(written: _Written, references: References | None = None) -> Layer:
-        variables = written.variables if references is None else references.filled(written.variables)
+        variables, reasons = (written.variables, {}) if references is None else references.filled(written.variables)
+        unresolved.update({f"{name} of {written.words}": reason for name, reason in reasons.items() if reason})
+        variables = {name: value for name, value in variables.items() if not reasons.get(name)}
         settings = _settings(variables, ids, left_out)
         return _placed(parse_layer(settings, source, written.key, written.words, warnings), written.places)
 
@@ -240,7 +243,7 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
         parts = {name: written[name] for name in (None, *of)}
         references = None
         if last.refers or any(each.refers for each in parts.values()):
-            references = References(_scope(raw, named, [*parts.values(), last], source))
+            references = References(_scope(raw, named, [*parts.values(), last], source), source.vault.closed_names())
         layers = [layer(each, references) if each.refers else shared[name] for name, each in parts.items()]
         layers.append(layer(last, references if last.refers else None))
         hosts.append(Host(id, source.where(("hosts", raw)), (base, *layers), named))
@@ -255,6 +258,10 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
         names = ", ".join(sorted(left_out)[:5]) + (f" and {len(left_out) - 5} more" if len(left_out) > 5 else "")
         what = "Jinja other than {{ name }}" if source.own else "Jinja or in a vault"
         warnings.append(f"{source.path}: variables with {what} are not supported and left out: {names}")
+    if unresolved:
+        names = ", ".join(f"{name} ({reason})" for name, reason in sorted(unresolved.items())[:5])
+        more = f" and {len(unresolved) - 5} more" if len(unresolved) > 5 else ""
+        warnings.append(f"{source.path}: variables whose references cannot be replaced are left out: {names}{more}")
     return hosts
 
 

@@ -8,7 +8,7 @@ only done for the operator's own files; the output of programs is plain data.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -75,26 +75,32 @@ def _has_braces(value: Any) -> bool:
 
 
 class _NotPlain(Exception):
-    """Only Ansible can compute the value."""
+    """The value cannot be computed here; its text is the reason, empty for Jinja that only Ansible can compute."""
 
 
 class References:
-    """Resolves references between the variables of one host."""
+    """Resolves references between the variables of one host. ``encrypted``: names of those that were not decrypted."""
 
-    def __init__(self, variables: Mapping[Any, Any]) -> None:
+    def __init__(self, variables: Mapping[Any, Any], encrypted: Collection[str]) -> None:
         self._variables = variables
-        self._filled: dict[str, tuple[Any, int] | None] = {}
+        self._encrypted = encrypted
+        self._filled: dict[str, tuple[Any, int] | str] = {}
         self._on_the_way: list[str] = []
 
-    def filled(self, variables: Mapping[Any, Any]) -> dict[Any, Any]:
-        """The variables with their references replaced; values with other Jinja are unchanged."""
+    def filled(self, variables: Mapping[Any, Any]) -> tuple[dict[Any, Any], dict[Any, str]]:
+        """The variables with their references replaced, and name -> reason for those that cannot be.
+
+        These are unchanged; the reason is empty for Jinja that only Ansible can compute.
+        """
         values = {}
+        reasons = {}
         for name, value in variables.items():
             try:
                 values[name] = self._value(value)[0]
-            except _NotPlain:
+            except _NotPlain as exc:
                 values[name] = value
-        return values
+                reasons[name] = str(exc)
+        return values, reasons
 
     def _value(self, value: Any) -> tuple[Any, int]:
         """A value and its size. Raises _NotPlain."""
@@ -119,8 +125,8 @@ class References:
         size, end = 1, 0
         for match in _REFERENCE.finditer(text):
             value, _ = self._named(match[1])
-            if isinstance(value, dict | list) or value is None:
-                raise _NotPlain
+            if isinstance(value, dict) or value is None:
+                raise _NotPlain(f"{match[1]} is no text")
             kind = Unsafe if isinstance(value, Unsafe) else kind
             pieces += [text[end : match.start()], str(value)]
             size = _sum((size, len(pieces[-2]), len(pieces[-1])))
@@ -133,18 +139,22 @@ class References:
 
     def _named(self, name: str) -> tuple[Any, int]:
         if name not in self._filled:
-            if name not in self._variables or name in self._on_the_way or len(self._on_the_way) == _DEEPEST:
-                raise _NotPlain
+            if name not in self._variables:
+                raise _NotPlain(f"{name} is {'encrypted' if name in self._encrypted else 'not defined'}")
+            if name in self._on_the_way:
+                raise _NotPlain(f"{name} refers to itself")
+            if len(self._on_the_way) == _DEEPEST:
+                raise _NotPlain("there are too many references")
             self._on_the_way.append(name)
             try:
                 self._filled[name] = self._value(self._variables[name])
-            except _NotPlain:
-                self._filled[name] = None
+            except _NotPlain as exc:
+                self._filled[name] = str(exc)
             finally:
                 self._on_the_way.pop()
         value = self._filled[name]
-        if value is None:
-            raise _NotPlain
+        if isinstance(value, str):
+            raise _NotPlain(value)
         return value
 
 
@@ -153,7 +163,7 @@ def _sum(sizes: Iterable[int]) -> int:
     for size in sizes:
         total += size
         if total > _LARGEST:
-            raise _NotPlain
+            raise _NotPlain("it is too large")
     return total
 
 

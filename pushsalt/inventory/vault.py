@@ -48,6 +48,10 @@ class Vault:
         """All texts that were added as secrets."""
         return tuple(self._secrets)
 
+    def closed_names(self) -> set[str]:
+        """The names of variables that no password decrypts."""
+        return {name for names in self.left_out.values() for name in names}
+
     def add_secrets(self, value: Any) -> None:
         """Declare every text in ``value``, which was encrypted, a secret."""
         if isinstance(value, str):

@@ -137,6 +137,7 @@ def render_any(
     if not text.strip():
         return RenderedSource({}, KeyLines(None, path))
     call = _Call(path, sls, saltenv, context, variables or {}, engines, limit_of(text))
+    log.debug("rendering %s", path)
     try:
         pipe = default_renderer or context.setting("renderer") or DEFAULT_RENDERER
         with limits.rendering(path):
@@ -180,6 +181,7 @@ def render_text(
     engines = _both(engines_for(text), context.engines)
     if engines is not None:
         context = context.confined()
+    log.debug("rendering %s", path)
     try:
         call = _Call(path, "", saltenv, context, variables or {}, engines, limit_of(text))
         with limits.rendering(path):

@@ -232,7 +232,9 @@ def _compound(
     text = expr if isinstance(expr, str) else " ".join(map(str, expr))
 
     def missing(name: str, reason: str) -> None:
-        if not quiet:
+        if not quiet and name not in nodegroups:
+            log.error("there is no nodegroup %r, and no group of this name has hosts: nothing matches it", name)
+        elif not quiet:
             log.error("the nodegroup %r %s: nothing matches it", name, reason)
 
     if isinstance(nodegroups, NamedGroups) and not quiet:

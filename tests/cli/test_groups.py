@@ -121,7 +121,7 @@ def test_in_top_files_and_templates(make):
     )
     done = project.json("run", "*", "state.show_top")
     assert done.data == {"web1": {"base": ["a", "b", "c"]}, "web2": {"base": ["b", "e"]}, "db1": {"base": ["e"]}}
-    assert "the nodegroup 'gone' does not exist" in done.err and "'web'" not in done.err
+    assert "there is no nodegroup 'gone', and no group of this name has hosts" in done.err and "'web'" not in done.err
     found = project.json("run", "*", "pillar.items", "unmask=True").data
     assert found == {"web1": {"tier": "front"}, "web2": {"tier": "front"}, "db1": {}}
     found = project.json("run", "*", "state.show_low_sls", "t").data

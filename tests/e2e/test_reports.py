@@ -170,12 +170,15 @@ def test_colours_can_be_forced_and_disabled(project: Project) -> None:
 
 
 def test_the_log_file_has_debug_messages_of_rendering_and_files(project: Project) -> None:
-    project.write("salt/sent.sls", "/dev/null/x:\n  file.managed:\n    - source: salt://data.txt\n")
+    lines = ("- source: salt://data.txt", "- template: jinja")
+    project.write("salt/sent.sls", "\n    ".join(("/dev/null/x:\n  file.managed:", *lines)) + "\n")
     project.write("salt/data.txt", "x" * 5000)
     done = project.run("apply", "web1", "sent", "--log-file", "log", "--log-file-level", "debug")
     assert "DEBUG" not in done.err
     log = (project.folder / "log").read_text()
     for text in ("web1: connect: ", "web1: Python 3", "web1: 1 states of sent, with 1 files", "web1: run: "):
         assert text in log, log
+    for name in ("sent.sls", "data.txt"):
+        assert f"rendering {project.folder / 'salt' / name}" in log, log
     wrong = project.run("run", "web1", "test.ping", "--log-file", "no/such/log")
     assert wrong.code == 1 and "error: --log-file: no/such/log" in wrong.err
