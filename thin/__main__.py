@@ -19,8 +19,9 @@ from thin import boot, relay
 PENDING_LIMIT = 64 * 1024 * 1024
 #: Seconds to wait until the controller confirms that it has read the last frame.
 HEARD_TIMEOUT = 2
-#: Seconds of waiting for another run before it is reported: a run that just ended may hold the lock a moment longer
-WAIT_SAID = 1
+#: Seconds for which every run waits for another one, without a report: one that just ended may hold the lock a moment
+#: longer than its return needs to the controller
+SHORT_WAIT = 1
 
 
 def main(state, store):
@@ -198,19 +199,20 @@ def _lock(state, channel):
     from thin import lock
 
     began, warned = monotonic(), []
-    give_up = began + state["wait"]
+    give_up = began + max(state["wait"], SHORT_WAIT)
 
     def pause(holder):
         if monotonic() >= give_up:
             channel.say(b"E", [("kind", "locked"), ("message", holder)])
             _until_heard(channel)
             os._exit(0)
-        if not warned and monotonic() >= began + WAIT_SAID:
+        quiet = monotonic() < began + SHORT_WAIT
+        if not warned and not quiet:
             warned.append(holder)
             channel.say(b"N", [("kind", "waiting"), ("message", holder)])
         poll = select.poll()
         poll.register(channel.down, select.POLLIN)
-        if poll.poll(200):
+        if poll.poll(20 if quiet else 200):
             data = os.read(channel.down, 65536)
             if not data or len(state["pending"]) > PENDING_LIMIT:
                 os._exit(76)  # the controller went away

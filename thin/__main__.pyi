@@ -4,7 +4,7 @@ from thin.store import Store
 
 PENDING_LIMIT: int
 HEARD_TIMEOUT: int
-WAIT_SAID: int
+SHORT_WAIT: int
 
 def main(state: dict[str, Any], store: Store) -> None: ...
 

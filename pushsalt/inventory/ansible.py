@@ -259,9 +259,10 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
         what = "Jinja other than {{ name }}" if source.own else "Jinja or in a vault"
         warnings.append(f"{source.path}: variables with {what} are not supported and left out: {names}")
     if unresolved:
-        names = ", ".join(f"{name} ({reason})" for name, reason in sorted(unresolved.items())[:5])
-        more = f" and {len(unresolved) - 5} more" if len(unresolved) > 5 else ""
-        warnings.append(f"{source.path}: variables whose references cannot be replaced are left out: {names}{more}")
+        items = [f"{name} ({reason})" for name, reason in sorted(unresolved.items())]
+        items[5:] = [f"and {len(items) - 5} more"] if len(items) > 5 else []
+        what = "variables whose references cannot be replaced are left out"
+        warnings.append(f"{source.path}: {what}: {', '.join(items)}")
     return hosts
 
 

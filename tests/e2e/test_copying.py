@@ -163,6 +163,21 @@ def test_unreadable_files_are_reported_and_the_others_are_copied(bed: SshdBed, m
     assert set(failed.values()) == {"cannot be read there: Permission denied"}
 
 
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("sudo"), reason="becomes another user")
+def test_a_dry_run_says_what_the_user_may_not_write(bed: SshdBed, make_project: Make) -> None:
+    project = make_project(nobody={**bed.inventory()["hosts"]["t1"], "sudo": True, "sudo_user": "nobody"})
+    project.write("src/f", "x")
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        (Path(name) / "open").mkdir()
+        (Path(name) / "open").chmod(0o777)
+        for target, code, failed in (("new", 2, "Permission denied"), ("open/new", 0, ""), ("open/a/b", 0, "")):
+            for words in (["--test"], []):
+                done = project.json("cp", "src/f", f"nobody:{name}/{target}", *words)
+                assert done.code == code, done.out
+                assert done.data["nobody"].get("failed", {}) == ({f"{name}/{target}": failed} if failed else {})
+
+
 def test_unsafe_files_are_skipped_and_errors_are_reported(bed: SshdBed, make_project: Make, site: Path) -> None:
     """No file name or link of a target leads outside of the destination."""
     project = make_project()

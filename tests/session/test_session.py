@@ -323,6 +323,16 @@ async def test_waiting_for_the_lock(open_session):
     assert await (await second).call("test.ping") is True
 
 
+async def test_a_run_follows_directly_on_one_that_is_ending(open_session):
+    """The return arrives before the process that holds the lock has ended."""
+    first = await open_session(start=Start(lock=LockRequest("ann")))
+    second = asyncio.create_task(open_session(start=Start(lock=LockRequest("bob"))))
+    await asyncio.sleep(0.3)
+    assert not second.done()
+    await first.close()
+    assert await (await second).call("test.ping") is True
+
+
 async def test_a_run_that_is_ending_is_not_reported_as_the_holder_of_the_lock(open_session):
     first = await open_session(start=Start(lock=LockRequest("ann")))
     events = []

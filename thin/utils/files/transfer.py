@@ -6,6 +6,7 @@ An entry is ``[path relative to the top ("" for the top itself), kind, what, mod
 name), ``e`` an unreadable folder (what: the error). Parents precede their content.
 """
 
+import errno
 import os
 import stat
 
@@ -94,6 +95,14 @@ class Tree(object):
         """Create the folders above the top."""
         if not self.test:
             safepath.makedirs(os.path.dirname(self.top) or ".")
+
+    def predict(self, name):
+        """In a dry run: whether the user may write the entry. Raises PermissionError."""
+        folder = os.path.dirname(self.path(name)) or "."
+        while not os.path.lexists(folder) and folder != os.path.dirname(folder):
+            folder = os.path.dirname(folder)
+        if not os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
 
     def folder(self, name, mode):
         status = self.lstat(name)
@@ -266,6 +275,8 @@ class Transfers(object):
             for name, kind, what, mode, _size in entries:
                 try:
                     words = self._put(tree, name, kind, what, mode, need if name in missing else None)
+                    if words and tree.test and (name in missing or tree.lstat(name) is None):
+                        tree.predict(name)
                 except (OSError, SaltException) as exc:
                     failed[tree.path(name)] = _words(exc)
                     continue
