@@ -61,12 +61,21 @@ def test_a_pipe_as_named_configuration_is_an_error(project, replace_file):
     assert done.code == 1 and str(path) in done.err
 
 
-@pytest.mark.parametrize("name", ["group_vars/all", "host_vars/here.yml"])
-def test_pipes_as_variable_files_do_not_block(project, replace_file, name):
+@pytest.mark.parametrize("name", ["group_vars/all", "group_vars/all/one.yml", "host_vars/here.yml"])
+def test_pipes_as_variable_files_are_errors(project, replace_file, name):
     project.write("hosts.ini", "here ansible_connection=local\n")
-    replace_file(project.folder / name)
-    done = project.run("-i", "hosts.ini", "run", "here", "test.ping", timeout=LIMIT)
-    assert done.code in (0, 1)
+    path = replace_file(project.folder / name)
+    done = project.run("-i", "hosts.ini", "target", "here", timeout=LIMIT)
+    assert done.code == 1 and str(path) in done.err and "not a file" in done.err
+
+
+def test_pipes_in_an_inventory_folder_are_errors(project, replace_file):
+    project.write("inv/a.yaml", INVENTORY)
+    (project.folder / "inv/gone.yaml").symlink_to("nowhere")
+    assert project.run("-i", "inv", "target", "*").out.split() == ["here"]
+    path = replace_file(project.folder / "inv/b.yaml")
+    done = project.run("-i", "inv", "target", "*", timeout=LIMIT)
+    assert done.code == 1 and str(path.relative_to(project.folder)) in done.err and "no regular file" in done.err
 
 
 @pytest.mark.parametrize(
