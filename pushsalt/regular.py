@@ -58,6 +58,11 @@ def read_text(path: str | Path, errors: str = "strict") -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
+def is_meant(path: Path) -> bool:
+    """Whether something other than a folder exists there: a file, or what is an error in its place."""
+    return path.exists() and not path.is_dir()
+
+
 def attributes(path: str | Path) -> str:
     """The attributes of a file or folder of which one differs after a change; empty if it does not exist."""
     try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from pushsalt import regular
 from pushsalt.check.systems import Claims, claims
 from pushsalt.config import Config
 from pushsalt.discover import NAME
@@ -61,6 +62,8 @@ def subjects(paths: Iterable[Path], config: Config, extra_roots: Iterable[str] =
             raise UsageError(
                 f"{path}: there is no such file or folder", "name a formula, a tree of states, or an SLS file"
             )
+        if not absolute.is_dir():
+            _refuse_special(path)
         below = list(_below(absolute, config, extra))
         if not below:
             raise UsageError(f"{path}: there are no SLS files", "name a formula, a tree of states, or an SLS file")
@@ -75,6 +78,13 @@ def subjects(paths: Iterable[Path], config: Config, extra_roots: Iterable[str] =
                     sources=tuple(dict.fromkeys((*earlier.sources, *subject.sources))),
                 )
     return list(by_path.values())
+
+
+def _refuse_special(path: Path) -> None:
+    try:
+        regular.refuse(path, path.stat())
+    except OSError as exc:
+        raise UsageError(f"{path}: {exc.strerror}", "name a formula, a tree of states, or an SLS file") from None
 
 
 def _below(path: Path, config: Config, extra: tuple[str, ...]) -> Iterator[Subject]:

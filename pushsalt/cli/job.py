@@ -20,7 +20,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pushsalt.cache.store import write_atomic
 from pushsalt.cli import stdio
 from pushsalt.cli.client import Watcher, open_client
 from pushsalt.cli.options import state_output, state_verbose
@@ -138,9 +137,11 @@ def say_jid(given: Given, jid: str) -> None:
     if given.verbose:
         stdio.print_error(f"job {jid}")
     if given.jid_file:
+        from pushsalt.reports.files import write_whole
+
         path = Path(given.jid_file)
         try:
-            write_atomic(path, f"{jid}\n".encode("ascii"), 0o644)
+            write_whole(path, [f"{jid}\n"])
         except OSError as exc:
             hint = "name a file that can be written"
             raise UsageError(f"--jid-file: {path}: {exc.strerror or exc}", hint=hint) from None

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from pushsalt import regular
 from pushsalt.model import Target
 from pushsalt.nearest import nearest
 
@@ -71,9 +72,9 @@ _IGNORED: Final = (".orig", ".cfg", ".retry", ".pyc", ".pyo", ".bak", ".swp", "~
 
 
 def folder_files(folder: Path) -> list[Path]:
-    """The inventory files of a folder, sorted by name."""
+    """The inventory files of a folder, sorted by name; also pipes and devices, which are errors when they are read."""
     return [
         path
         for path in sorted(folder.iterdir())
-        if path.is_file() and not path.name.startswith(".") and not path.name.endswith(_IGNORED)
+        if regular.is_meant(path) and not path.name.startswith(".") and not path.name.endswith(_IGNORED)
     ]

@@ -205,7 +205,10 @@ class VarsFolders:
             except YamlError as exc:
                 where = Position(str(path), exc.line, exc.column)
                 raise InventoryError(f"the variables cannot be read: {exc.problem}", "correct them", where) from None
-            except (OSError, ValueError, yaml.YAMLError) as exc:
+            except OSError as exc:
+                text, hint = f"the variables cannot be read: {exc.strerror}", "check the path and its permissions"
+                raise InventoryError(text, hint, Position(str(path))) from None
+            except (ValueError, yaml.YAMLError) as exc:
                 place = getattr(getattr(exc, "problem_mark", None), "line", None)
                 where = Position(str(path), None if place is None else place + 1)
                 raise InventoryError("the variables cannot be read", "they must be YAML, in UTF-8", where) from None
@@ -238,13 +241,13 @@ class VarsFolders:
             return
         for suffix in ("", ".yml", ".yaml", ".json"):
             path = base / f"{name}{suffix}"
-            if path.is_file():
+            if regular.is_meant(path):
                 yield path
             elif path.is_dir() and not suffix:
                 yield from sorted(
                     each
                     for each in path.rglob("*")
                     if each.suffix in ("", ".yml", ".yaml", ".json")
-                    and each.is_file()
+                    and regular.is_meant(each)
                     and not each.name.startswith(".")
                 )

@@ -15,7 +15,7 @@ from xml.sax.saxutils import quoteattr
 from pushsalt.jobs.model import JobEnd, JobStart
 from pushsalt.model import TargetReturn
 from pushsalt.reports.cases import Case, cases_of
-from pushsalt.reports.files import write_whole
+from pushsalt.reports.files import is_replaced, write_whole
 
 #: Characters that XML 1.0 does not allow, not even escaped.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -41,7 +41,8 @@ class JUnit:
         self._job = job
         self._left = dict.fromkeys(job.ids)
         self._suites = tempfile.SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="")  # noqa: SIM115
-        self._write("the job did not end")
+        if is_replaced(self._path):
+            self._write("the job did not end")
 
     def target_returned(self, ret: TargetReturn) -> None:
         assert self._suites is not None, "the job has begun"

@@ -14,7 +14,7 @@ from pushsalt.errors import EXIT_FAILED
 from pushsalt.jobs.model import JobEnd, JobStart
 from pushsalt.model import TargetReturn
 from pushsalt.reports.cases import Case, cases_of
-from pushsalt.reports.files import append, write_whole
+from pushsalt.reports.files import append, is_replaced, write_whole
 
 #: Maximum number of targets in the table, and of those with details of failures; GitHub accepts 1 MiB.
 ROWS = 300
@@ -48,7 +48,7 @@ class Summary:
 
     def job_begins(self, job: JobStart) -> None:
         self._job = job
-        if not self._appends:
+        if not self._appends and is_replaced(self._path):
             write_whole(self._path, [f"### {_title(job)}\n\nThe job did not end.\n"])
 
     def target_returned(self, ret: TargetReturn) -> None:

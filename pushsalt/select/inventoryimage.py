@@ -77,7 +77,7 @@ def _files(path: Path) -> Iterator[Path]:
     for kind in ("group_vars", "host_vars"):
         folder = parent / kind
         if folder.is_dir():
-            yield from sorted(each for each in folder.rglob("*") if each.is_file())
+            yield from sorted(each for each in folder.rglob("*") if regular.is_meant(each))
 
 
 def _states(file: Path, top: Path) -> bytes:

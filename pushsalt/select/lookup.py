@@ -133,12 +133,14 @@ class Remembered:
 
     def _by_pillar(self, term: Term, among: Collection[str] | None) -> set[str] | None:
         """Answer a pillar term by the encrypted image, if there are many targets."""
+        if term.tgt_type not in ("pillar", "pillar_pcre", "pillar_exact"):  # users' matchers have a syntax of their own
+            return None
         if term.delimiter not in str(term.expr):
             return set() if not term.of(_NOTHING) else None  # logs or raises the error
         keys = among
         if keys is None:
             keys = {*self._targets, *(self.managed.all() if self.managed.has_any() else ())}
-        if len(keys) < MANY or term.tgt_type not in ("pillar", "pillar_pcre", "pillar_exact"):
+        if len(keys) < MANY:
             return None
         view = self._pillar_view(keys)
         if view is None:

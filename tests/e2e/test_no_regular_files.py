@@ -61,12 +61,21 @@ def test_a_pipe_as_named_configuration_is_an_error(project, replace_file):
     assert done.code == 1 and str(path) in done.err
 
 
-@pytest.mark.parametrize("name", ["group_vars/all", "host_vars/here.yml"])
-def test_pipes_as_variable_files_do_not_block(project, replace_file, name):
+@pytest.mark.parametrize("name", ["group_vars/all", "group_vars/all/one.yml", "host_vars/here.yml"])
+def test_pipes_as_variable_files_are_errors(project, replace_file, name):
     project.write("hosts.ini", "here ansible_connection=local\n")
-    replace_file(project.folder / name)
-    done = project.run("-i", "hosts.ini", "run", "here", "test.ping", timeout=LIMIT)
-    assert done.code in (0, 1)
+    path = replace_file(project.folder / name)
+    done = project.run("-i", "hosts.ini", "target", "here", timeout=LIMIT)
+    assert done.code == 1 and str(path) in done.err and "not a file" in done.err
+
+
+def test_pipes_in_an_inventory_folder_are_errors(project, replace_file):
+    project.write("inv/a.yaml", INVENTORY)
+    (project.folder / "inv/gone.yaml").symlink_to("nowhere")
+    assert project.run("-i", "inv", "target", "*").out.split() == ["here"]
+    path = replace_file(project.folder / "inv/b.yaml")
+    done = project.run("-i", "inv", "target", "*", timeout=LIMIT)
+    assert done.code == 1 and str(path.relative_to(project.folder)) in done.err and "no regular file" in done.err
 
 
 @pytest.mark.parametrize(
@@ -135,3 +144,25 @@ def test_a_pipe_as_ssh_configuration_does_not_block(project, replace_file):
     replace_file(project.home / ".ssh/config")
     project.write("inventory.yaml", '{"hosts": {"far": {"host": "127.0.0.1", "port": 1}}}')
     assert project.json("run", "far", "test.ping", timeout=LIMIT).code == 3
+
+
+@pytest.mark.parametrize("option", ["--report", "--junit", "--summary", "--jid-file"])
+def test_a_pipe_as_output_needs_a_reader(project, option):
+    path = project.folder / "out"
+    pipe(path)
+    done = project.run("run", "here", "test.ping", option, "out", timeout=LIMIT)
+    assert done.code == 1 and f"{option}: out" in done.err and "nothing reads this pipe" in done.err
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert project.run("run", "here", "test.ping", option, "out", timeout=LIMIT).code == 0
+        text = os.read(reader, 65536)
+    finally:
+        os.close(reader)
+    assert text.count(b"<!doctype") == (option == "--report") and text.count(b"<?xml") == (option == "--junit")
+    assert text and b"did not end" not in text and path.is_fifo()
+
+
+def test_a_pipe_or_device_is_not_checked(project, replace_file):
+    replace_file(project.folder / "other.sls")
+    done = project.run("check", "other.sls", timeout=LIMIT)
+    assert done.code == 1 and "other.sls: it is a" in done.err and "defect" not in done.err

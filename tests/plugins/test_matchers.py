@@ -22,6 +22,14 @@ SOURCE = "id"
 def match(expr, value):
     return len(value) <= int(expr)
 """
+FROM = """
+LETTER = "Q"
+SOURCE = "pillar"
+
+
+def match(expr, value, delimiter=":"):
+    return value.get("origin") == expr
+"""
 
 
 def plug(bed, name, text):
@@ -45,6 +53,19 @@ def test_it_has_a_letter(bed, words, want):
     plug(bed, "rack", RACK)
     plug(bed, "short", SHORT)
     assert bed.run("target", *words).out.split() == want.split()
+
+
+@pytest.mark.parametrize("expression, want", [("Q@fromext", "web1"), ("not Q@fromext", "db1 here")])
+def test_one_of_pillar_has_a_syntax_of_its_own(bed, expression, want):
+    bed.write(
+        "inventory.yaml",
+        "hosts:\n"
+        "  web1: {transport: offline, pillar: {origin: fromext}}\n"
+        "  db1: {transport: offline, pillar: {origin: other}}\n"
+        "  here: {transport: local}\n",
+    )
+    plug(bed, "origin", FROM)
+    assert bed.run("target", "-C", expression).out.split() == want.split()
 
 
 def test_explain_says_why(bed):

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -79,3 +80,37 @@ def test_places_that_cannot_be(tmp_path, name, words):
         check_place(tmp_path / name, "--junit")
     assert words in str(caught.value)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_a_pipe_without_a_reader_is_an_error_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match="nothing reads this pipe"):
+        check_place(tmp_path / "pipe", "--junit")
+    with pytest.raises(OSError, match="nothing reads this pipe"):
+        write_whole(tmp_path / "pipe", ["x"])
+
+
+def test_the_reader_of_a_pipe_gets_all_that_is_written(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        check_place(tmp_path / "pipe", "--junit")
+        with pytest.raises(BlockingIOError):  # not the end of the file
+            os.read(reader, 100)
+        write_whole(tmp_path / "pipe", ["one ", "two"])
+        assert (os.read(reader, 100), os.read(reader, 100)) == (b"one two", b"")
+        write_whole(tmp_path / "pipe", ["three"])
+        assert os.read(reader, 100) == b"three"
+    finally:
+        os.close(reader)
+
+
+def test_the_pipe_of_a_descriptor_is_written_to():
+    reader, writer = os.pipe()
+    try:
+        check_place(Path(f"/dev/fd/{writer}"), "--report")
+        write_whole(Path(f"/dev/fd/{writer}"), ["x"])
+        assert os.read(reader, 100) == b"x"
+    finally:
+        os.close(reader)
+        os.close(writer)
