@@ -464,7 +464,10 @@ def _forms(value: str) -> Iterator[str]:
     yield json.dumps(value)[1:-1]
     yield json.dumps(value, ensure_ascii=False)[1:-1]
     yield json.dumps(value)[1:-1].replace("/", "\\/")  # PHP
+    yield json.dumps(json.dumps(value)[1:-1])[1:-1]  # JSON within JSON
     yield repr(value)[1:-1]
+    yield repr("'\"" + value)[4:-1]  # within a text that has both kinds of quotes
+    yield repr(data)[2:-1]
     percent_encoded = quote(data, safe="")
     unescaped = re.sub("%(21|27|28|29|2A)", lambda found: chr(int(found[1], 16)), percent_encoded)  # of JavaScript
     for quoted in {
@@ -472,13 +475,17 @@ def _forms(value: str) -> Iterator[str]:
         percent_encoded.replace("%2F", "/"),
         unescaped,
         percent_encoded.replace("%20", "+"),
+        percent_encoded.replace("%", "%25"),
     } - {value}:
         yield quoted
         yield _PERCENT.sub(lambda found: found[0].lower(), quoted)
     yield escape(value)
+    yield escape(value).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")  # Jinja
     yield escape(value, quote=False)
     yield value.replace("'", "'\"'\"'")  # sh
     yield value.replace("'", "'\\''")
+    yield re.sub(r'([$`"\\])', r"\\\1", value)  # within double quotes
+    yield re.sub(r"([^\w@%+=:,./-])", r"\\\1", value)
     yield value.replace("'", "''")  # YAML, SQL
 
 

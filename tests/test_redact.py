@@ -1,6 +1,7 @@
 """Secrets are hidden by value, in every form that programs print; other text stays readable."""
 
 import base64
+import html
 import json
 import re
 import shlex
@@ -9,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import quote, quote_plus, urlencode
 
+import markupsafe
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -49,6 +51,14 @@ def test_every_form_is_hidden(secret):
         "basic auth": base64.b64encode(f"deploy:{secret}@x".encode()).decode(),
         "base64": base64.b64encode(secret.encode()).decode(),
         "url base64": base64.urlsafe_b64encode(secret.encode()).decode(),
+        "repr with both quotes": repr(f"mysql -p\"{secret}\" -e 'x'"),
+        "repr of bytes": repr(f"-p{secret}".encode()),
+        "json within json": json.dumps({"body": json.dumps({"p": secret})}),
+        "html": html.escape(secret),
+        "jinja": str(markupsafe.escape(secret)),
+        "url twice": quote(quote(secret, safe=""), safe=""),
+        "printf %q": re.sub(r"([^\w@%+=:,./-])", r"\\\1", secret),
+        "double quotes of sh": re.sub(r"([$`\"\\])", r"\\\1", secret),
         "diff": f"-password = old\n+password = {secret}\n",
         "middle": f"x{secret}y",
     }
