@@ -79,8 +79,8 @@ class ArgumentCheck:
     def _judged(self, chunk: Chunk, name: str, full: str, spec: ArgSpec) -> tuple[str, str] | None:
         keywords = self._functions.keywords(full)
         if keywords is None or name not in keywords.called:
-            near = misspelt(name, _GUARDS | _REQUISITES)
-            if near and near[0] == name[0] and self._looks_like(near, name, chunk[name]):
+            near = _near_condition(name)
+            if near and self._looks_like(near, name, chunk[name]):
                 return near, "error"
         if keywords is None or is_context(chunk):
             return None
@@ -104,7 +104,7 @@ class ArgumentCheck:
         if near == "creates":
             return name not in ("create", "created") and all(isinstance(text, str) and "/" in text for text in texts)
         return bool(texts) and all(
-            isinstance(text, str) or (isinstance(text, Mapping) and "fun" in text) for text in texts
+            isinstance(text, str | bool) or (isinstance(text, Mapping) and "fun" in text) for text in texts
         )
 
     def _is_reference(self, item: Any) -> bool:
@@ -116,6 +116,19 @@ class ArgumentCheck:
         if isinstance(item, Mapping):
             return len(item) == 1 and str(next(iter(item))).partition(".")[0] in modules
         return isinstance(item, str) and item in ids
+
+
+def _near_condition(name: str) -> str:
+    """The condition or requisite that a name resembles, or an empty text.
+
+    Words with another first letter are others, unless it is missing, doubled or swapped with the next one.
+    """
+    for word in sorted(_GUARDS | _REQUISITES):
+        if name != word and squeezed(name) == squeezed(word):
+            return word
+    near = misspelt(name.lower(), _GUARDS | _REQUISITES)
+    begins = {near[:1] + near[:1], near[1:2] + near[:1], near[1:3]} if near else set()
+    return near if near and (near[0] == name[0].lower() or name[:2].lower() in begins) else ""
 
 
 def is_context(chunk: Chunk) -> bool:
