@@ -15,8 +15,8 @@ from pathlib import Path
 
 from pushsalt.errors import UsageError
 
-#: path -> descriptor, open to be written, of each named pipe that was checked: opened only then, it cannot have lost
-#: its reader before the report is written, and the reader does not see an end before that
+#: path -> descriptor of each named pipe that was checked; it stays open until the report is written, since a reader
+#: would take the end of the check for the end of the report
 _pipes: dict[Path, int] = {}
 
 
