@@ -78,6 +78,18 @@ def guarded(
     return call
 
 
+def not_dry(name: str, effect: Effect, args: Sequence[Any], kwargs: Mapping[str, Any]) -> FunctionError | None:
+    """The error for a function that a command with ``--test`` names; None if the call only reads, or has ``test``."""
+    kind, argument = effect.of_call(args, kwargs)
+    if kind == READS or kwargs.get("test") is True:
+        return None
+    text = f"{_doing(name, kind, argument)}, and has no dry run: it was not called"
+    hint = "omit --test to call it"
+    if kind not in (CHANGES, RUNS) and effect.where:
+        hint = f"write `__reads__ = ('{name.partition('.')[2]}',)` into {effect.where} if it changes nothing, or {hint}"
+    return FunctionError("exception", text, hint, "CommandExecutionError")
+
+
 def _doing(name: str, kind: str, argument: str) -> str:
     """The effect of a function, as the beginning of a sentence."""
     text = WRITTEN.get(name, name) + (f" with `{argument}`" if argument else "")

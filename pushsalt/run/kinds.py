@@ -267,6 +267,22 @@ class TargetFunction(Kind):
 
     def check(self, opts: Mapping[str, Any]) -> None:
         _check_allowed(opts, self.job.fun)
+        if self.work.options.test:
+            self._check_dry(str(self.work.options.saltenv or opts.get("saltenv") or "base"))
+
+    def _check_dry(self, saltenv: str) -> None:
+        """Raises FunctionError for a function that has no dry run. Shipped ones are refused by the command line."""
+        from pushsalt.minion.dryrun import not_dry
+        from pushsalt.modules.effects import SILENT, Effect
+        from pushsalt.modules.signatures import TypeFunctions
+
+        custom, fun = self.project.custom(saltenv), self.job.fun
+        effect = TypeFunctions(self.target.resource, custom).effect(fun) or custom.effect(fun)
+        if effect is None and self.project.salt_python is not None and self.project.salt_python.has(fun):
+            effect = Effect(SILENT)
+        error = not_dry(fun, effect, self.job.args, self.job.kwargs) if effect is not None else None
+        if error is not None:
+            raise error
 
     async def offline(self) -> Any:
         return await _offline_value(self.work)

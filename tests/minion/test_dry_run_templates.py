@@ -185,6 +185,14 @@ def test_arguments_decide_where_the_module_says_so(tree):
     for words in (f"'{tree.folder}', delete='f'", f"'{tree.folder}', 'delete', name='old'"):
         [text] = tree.apply(f"# {{{{ salt['file.find']({words}) }}}}\nx: test.nop\n").ret
         assert "file.find with `delete` changes the system, and this is a dry run" in text
+    for call, argument in (
+        (f"git.diff']('{tree.folder}', opts='--output={tree.made}')", "opts"),
+        (f"git.ls_remote'](remote='{tree.folder}', opts='--upload-pack={tree.made}')", "opts"),
+        (f"git.rev_parse']('{tree.folder}', 'HEAD', git_opts='-c core.fsmonitor={tree.made}')", "git_opts"),
+        (f"file.sed_contains']('{tree.folder}/old', 'a', flags='w {tree.made}')", "flags"),
+    ):
+        [text] = tree.apply(f"# {{{{ salt['{call} }}}}\nx: test.nop\n").ret
+        assert f"with `{argument}` changes the system, and this is a dry run" in text
     found = "{{ salt['file.find']('FOLDER', name='old') | first }}: test.nop\n".replace("FOLDER", str(tree.folder))
     assert comments(tree.apply(found)) == f"{tree.folder}/old"
 

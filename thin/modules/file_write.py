@@ -8,7 +8,8 @@ from thin.utils.files.arguments import cachedir, expand, lines_given
 
 __virtualname__ = "file"
 __usual__ = True
-__reads__ = ("sed_contains", "list_backups", "list_backups_dir", "list_backup")
+__reads__ = ("list_backups", "list_backups_dir", "list_backup")
+__reads_unless__ = {"sed_contains": {"flags": ("g", "i", "I", "gi", "gI")}}  # w writes a file, e runs a command
 __changes__ = (
     "write",
     "append",

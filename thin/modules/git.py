@@ -15,7 +15,8 @@ from thin.utils.files import safepath
 from thin.utils.programs import gitrun
 
 __func_alias__ = {"rm_": "rm"}
-__reads__ = ("is_worktree", "status", "version", "diff", "config_get", "config_get_regexp")
+__reads__ = ("is_worktree", "status", "version", "config_get", "config_get_regexp")
+__reads_unless__ = {"diff": {"opts": (), "git_opts": ()}}  # --output, -c core.fsmonitor
 __changes__ = (
     "init",
     "clone",

@@ -13,15 +13,18 @@ __reads__ = (
     "list_branches",
     "list_tags",
     "revision",
-    "rev_parse",
     "describe",
-    "merge_base",
-    "ls_remote",
     "remote_refs",
     "remotes",
     "remote_get",
     "check_url",
 )
+#: Options can name programs: --upload-pack, -c core.fsmonitor.
+__reads_unless__ = {
+    "rev_parse": {"git_opts": ()},
+    "merge_base": {"opts": (), "git_opts": ()},
+    "ls_remote": {"opts": (), "git_opts": ()},
+}
 __changes__ = ("branch", "symbolic_ref", "tag", "fetch", "pull", "push", "remote_set")
 
 

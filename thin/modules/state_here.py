@@ -3,6 +3,7 @@
 For command lines, the controller compiles states, with requisites and templates.
 """
 
+from thin import slots
 from thin.exceptions import SaltInvocationError
 
 __virtualname__ = "state"
@@ -64,13 +65,26 @@ def low(data, test=None, **kwargs):
     return next(iter(_run(chunk, test).values()))
 
 
+class _NoFunction(object):
+    """Refuses all functions of guards and slots: for nested states, a dry run does not know which ones only read."""
+
+    def __contains__(self, name):
+        return True
+
+    def __getitem__(self, name):
+        return "a nested state calls %s, and this is a dry run: it was not called" % name
+
+
 def _run(chunk, test):
     """A separate run: it has no requisites to the outer run, and its states are not reported."""
     from thin.engine import Engine
 
     before = __opts__.get("test", False)
     __opts__["test"] = before if test is None else test is not False
+    chunk = dict({"__sls__": None, "order": 10000}, **chunk)
+    if before:
+        chunk[slots.REFUSED] = _NoFunction()
     try:
-        return Engine(__salt__._family).run([dict({"__sls__": None, "order": 10000}, **chunk)])
+        return Engine(__salt__._family).run([chunk])
     finally:
         __opts__["test"] = before
