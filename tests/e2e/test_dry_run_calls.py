@@ -61,3 +61,11 @@ def test_guards_of_states_that_a_guard_runs_are_not_called(project: Project, fun
     assert not made.exists()
     project.run("apply", "it", "web")
     assert made.exists(), "without --test it is called"
+
+
+def test_a_chunk_within_a_guard_does_not_end_the_dry_run(project: Project) -> None:
+    made = project.folder / "made"
+    nested = {"state": "file", "fun": "touch", "name": str(made), "test": False}
+    project.write("salt/web.sls", json.dumps({"a": {"test.nop": [{"onlyif": [{"fun": "state.low", "data": nested}]}]}}))
+    project.run("apply", "it", "web", "--test")
+    assert not made.exists()

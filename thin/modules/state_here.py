@@ -84,6 +84,8 @@ def _run(chunk, test):
     chunk = dict({"__sls__": None, "order": 10000}, **chunk)
     if before:
         chunk[slots.REFUSED] = _NoFunction()
+        if not chunk.get("test", True):  # only arguments that the controller has checked can end a dry run
+            del chunk["test"]
     try:
         return Engine(__salt__._family).run([chunk])
     finally:
