@@ -21,17 +21,17 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import json
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import translate
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from pushsalt.counterparts import MASK, PAIRS, hide_counterparts, hide_pair, texts
 from pushsalt.model import Explained
 from pushsalt.privatekeys import IN_KEYS, KEY, hide_keys
+from pushsalt.secretforms import SHORTEST, base64_parts, forms
 
 #: Keys of pillar whose values are secret, unless the configuration has ``secret_keys``, whose default this is. Globs;
 #: neither letter case nor ``-`` for ``_`` makes a difference.
@@ -66,7 +66,6 @@ SECRET_KEYS = (
 )
 #: Keys that match one of the globs by accident; they are secret only if ``secret_keys`` names them exactly.
 _NO_SECRETS = frozenset(f"{word}_pass" for word in ("proxy", "fastcgi", "uwsgi", "scgi", "grpc", "memcached"))
-SHORTEST = 6
 WHOLE_WORD = 8
 #: A line of a multi-line secret is hidden from this length on.
 LINE_SHORTEST = 10
@@ -76,9 +75,6 @@ MANY_LINES = 100
 LONG = 64 * 1024
 #: Number of cached texts.
 CACHE_LIMIT = 100_000
-#: In the base64 of a longer text, the characters at a value's ends depend on its neighbours; for a value of length
-#: SHORTEST this number of characters does not.
-_B64_SHORTEST = 7
 
 _COMMON = frozenset(
     """true false none null yes no on off enabled disabled default undefined unset empty changeme change_me
@@ -116,7 +112,6 @@ _MOST_TURNS = 3
 _NAMED = frozenset(("__id__", "__sls__", "name"))
 #: keys of pillar whose values are names
 _NAMES = frozenset(("user", "username", "users", "name", "login", "owner", "group", "groups", "account", "role"))
-_PERCENT = re.compile("%[0-9A-F]{2}")
 #: separates module, id, name and function in the key of a state's return
 TAG_SEPARATOR = "_|-"
 _ARMOUR = re.compile(r"-----(BEGIN|END) [A-Z0-9 ]+-----\Z")
@@ -210,9 +205,9 @@ class Redactor:
         with self._lock:
             for table in (self._forms,) if _is_short_name(value) else (self._forms, self._in_commands):
                 for piece in pieces:
-                    for form in set(_forms(piece)):
+                    for form in set(forms(piece)):
                         table.setdefault(form[:SHORTEST], _Forms()).add(form, anywhere)
-                    for form in set(_base64(piece)) if len(pieces) <= MANY_LINES else ():
+                    for form in set(base64_parts(piece)) if len(pieces) <= MANY_LINES else ():
                         table.setdefault(form[:SHORTEST], _Forms()).add(form, True)
             self._values.add((value, anywhere))
             self._known, self._known_names = {}, {}  # after the forms, so that new entries use all of them
@@ -451,54 +446,3 @@ def _is_ordinary(line: str) -> bool:
 def _worth_hiding(value: str) -> bool:
     plain = value.lower() in _COMMON or _NUMBER.match(value) or value.startswith("sdb://")
     return len(value) >= SHORTEST and not plain
-
-
-def _forms(value: str) -> Iterator[str]:
-    """The notations in which programs print ``value``."""
-    yield value
-    if value.isascii() and value.isalnum():
-        return
-    from html import escape  # on demand: most commands have no such secret
-
-    data = value.encode("utf-8", "surrogateescape")
-    yield json.dumps(value)[1:-1]
-    yield json.dumps(value, ensure_ascii=False)[1:-1]
-    yield json.dumps(value)[1:-1].replace("/", "\\/")  # PHP
-    yield json.dumps(json.dumps(value)[1:-1])[1:-1]  # JSON within JSON
-    yield repr(value)[1:-1]
-    yield repr("'\"" + value)[4:-1]  # within a text that has both kinds of quotes
-    yield repr(data)[2:-1]
-    percent_encoded = quote(data, safe="")
-    unescaped = re.sub("%(21|27|28|29|2A)", lambda found: chr(int(found[1], 16)), percent_encoded)  # of JavaScript
-    for quoted in {
-        percent_encoded,
-        percent_encoded.replace("%2F", "/"),
-        unescaped,
-        percent_encoded.replace("%20", "+"),
-        percent_encoded.replace("%", "%25"),
-    } - {value}:
-        yield quoted
-        yield _PERCENT.sub(lambda found: found[0].lower(), quoted)
-    yield escape(value)
-    yield escape(value).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")  # Jinja
-    yield escape(value, quote=False)
-    yield value.replace("'", "'\"'\"'")  # sh
-    yield value.replace("'", "'\\''")
-    yield re.sub(r'([$`"\\])', r"\\\1", value)  # within double quotes
-    yield re.sub(r"([^\w@%+=:,./-])", r"\\\1", value)
-    yield value.replace("'", "''")  # YAML, SQL
-
-
-def _base64(value: str) -> Iterator[str]:
-    """The parts that the base64 of any text with ``value`` contains, one for each offset."""
-    data = value.encode("utf-8", "surrogateescape")
-    for code in (base64.standard_b64encode, base64.urlsafe_b64encode):
-        # One part for each offset in a group of three bytes, without characters that depend on neighbours.
-        for shift in range(3):
-            encoded = code(b"\0" * shift + data).decode("ascii")
-            start = -(-shift * 8 // 6)
-            end = (shift + len(data)) * 8 // 6
-            if end - start >= _B64_SHORTEST:
-                yield encoded[start:end]
-        if len(data) * 4 // 3 >= SHORTEST + 2:
-            yield code(data).decode("ascii")

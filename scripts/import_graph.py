@@ -47,6 +47,7 @@ LAYERS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "job",
             "plan",
             "plugins",
+            "secretforms",
             "redact",
             "yamlscalars",
             "yamlio",

@@ -247,23 +247,28 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
         layers = [layer(each, references) if each.refers else shared[name] for name, each in parts.items()]
         layers.append(layer(last, references if last.refers else None))
         hosts.append(Host(id, source.where(("hosts", raw)), (base, *layers), named))
+    warnings += _warnings(source, left_out, unresolved)
+    return hosts
+
+
+def _warnings(source: Source, left_out: set[str], unresolved: Mapping[str, str]) -> Iterator[str]:
+    """What is said of variables that cannot be used, and those whose references cannot be replaced, with the reason."""
     if _METHOD in left_out:
         left_out.discard(_METHOD)
-        warnings.append(f"{source.path}: `{_METHOD}` is ignored where it is not one of {', '.join(BECOME)}")
+        yield f"{source.path}: `{_METHOD}` is ignored where it is not one of {', '.join(BECOME)}"
     if _CONNECTION in left_out:
         left_out.discard(_CONNECTION)
         ways = ", ".join(dict.fromkeys(_CONNECTIONS))
-        warnings.append(f"{source.path}: hosts whose `{_CONNECTION}` is not one of {ways} are reached by SSH")
+        yield f"{source.path}: hosts whose `{_CONNECTION}` is not one of {ways} are reached by SSH"
     if left_out:
         names = ", ".join(sorted(left_out)[:5]) + (f" and {len(left_out) - 5} more" if len(left_out) > 5 else "")
         what = "Jinja other than {{ name }}" if source.own else "Jinja or in a vault"
-        warnings.append(f"{source.path}: variables with {what} are not supported and left out: {names}")
+        yield f"{source.path}: variables with {what} are not supported and left out: {names}"
     if unresolved:
         items = [f"{name} ({reason})" for name, reason in sorted(unresolved.items())]
         items[5:] = [f"and {len(items) - 5} more"] if len(items) > 5 else []
         what = "variables whose references cannot be replaced are left out"
-        warnings.append(f"{source.path}: {what}: {', '.join(items)}")
-    return hosts
+        yield f"{source.path}: {what}: {', '.join(items)}"
 
 
 def _scope(raw: str, groups: tuple[str, ...], parts: list[_Written], source: Source) -> dict[Any, Any]:
