@@ -38,7 +38,7 @@ class ReportingRedactor(Redactor):
 
 
 class RenderProject(Trees):
-    """See the module. ``ask`` sends questions for the target of this thread's work."""
+    """The project as a render process has it. ``ask`` sends questions for the target of this thread's work."""
 
     def __init__(
         self,

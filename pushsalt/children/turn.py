@@ -1,4 +1,4 @@
-"""Serializes the works of a render process: one of them renders at a time."""
+"""Serializes the requests of a render process: one request renders at a time."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Turn:
                 self.lock.release()
 
     def _bound_memory(self, work: Work) -> None:
-        """Limit memory to that at the begin of the work plus the limit; Python raises MemoryError beyond it.
+        """Limit memory to that at the start of the request plus the limit; Python raises MemoryError beyond it.
 
         At least a quarter of the limit is always left for the work, also if other works have used memory meanwhile.
         """

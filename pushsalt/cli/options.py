@@ -430,7 +430,7 @@ _PILLAR_HINT = "for example --pillar '{key: value}' or --pillar @FILE"
 
 
 def _pillar(text: str | None) -> dict[str, Any] | None:
-    """Parse --pillar: data, or ``@FILE`` (not valid at the begin of YAML). Raises UsageError."""
+    """Parse --pillar: data, or ``@FILE`` (not valid at the start of YAML). Raises UsageError."""
     if text is None:
         return None
     from pushsalt.errors import PushsaltError

@@ -1,4 +1,4 @@
-"""Two signals end a service: the first one lets what is under way end, a second one ends the process."""
+"""Two signals end a service: the first one lets running work finish, a second one ends the process."""
 
 from __future__ import annotations
 

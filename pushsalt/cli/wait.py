@@ -34,7 +34,7 @@ def wait(
 ) -> int:
     """Wait until a login on each target works, or it has restarted; --timeout is 300 seconds by default.
 
-    A restart after the begin of the command counts, or one in progress then (the target cannot be reached).
+    A restart after the start of the command counts, or one in progress then (the target cannot be reached).
     """
     from pushsalt.cli.job import run_job
 

@@ -44,7 +44,7 @@ def escape(text: str) -> str:
 
 
 def without_commands(text: str) -> str:
-    """The text; on a CI service the beginnings of its log commands are escaped. The text counts as the begin of a
+    """The text; on a CI service the beginnings of its log commands are escaped. The text counts as the start of a
     line.
     """
     if ("::" in text or "##" in text) and has_commands(text):

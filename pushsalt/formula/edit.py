@@ -142,7 +142,7 @@ def _with_value(text: str, key: str, value: str) -> str:
     start, end = node.start_mark, node.end_mark
     after = text[end.index :]
     if isinstance(node, yaml.CollectionNode) and not node.flow_style:
-        # A block ends at the begin of a line, where the next node begins.
+        # A block ends at the start of a line, where the next node begins.
         lines = text.splitlines(keepends=True)
         after = "\n" + "".join(lines[_end_line(node) + 1 :])
     head = text[: start.index]

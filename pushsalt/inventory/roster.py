@@ -10,7 +10,7 @@ from pushsalt.inventory.schema import Layer, Source, check_id, parse_layer
 def parse_roster(source: Source, base: Layer, warnings: list[str]) -> list[Host]:
     """The hosts in the file's order, each with its layers: ``base``, itself.
 
-    `passwd` answers sudo as well. Salt: ``salt.client.ssh.shell.Shell``.
+    `passwd` is also the password for sudo. Salt: ``salt.client.ssh.shell.Shell``.
     Without a login name, ~/.ssh/config and the option ``ssh_user`` apply (salt-ssh would log in as root).
     """
     hosts = []

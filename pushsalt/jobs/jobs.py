@@ -60,7 +60,7 @@ class KeptJob(NamedTuple):
 
     @property
     def elapsed(self) -> float:
-        """Seconds from its begin to its end, 0 without an end."""
+        """Seconds from its start to its end, 0 without an end."""
         return (self.end or self.start) - self.start
 
     @property

@@ -1,4 +1,4 @@
-"""The data of a job at its begin and at its end, and the return of a target in the shape of the record."""
+"""The data of a job at its start and at its end, and the return of a target in the shape of the record."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class JobRecord:
         """Store data about the project of the job."""
         jid = self._jid
         if self._resumes:
-            return  # the data from its begin is kept
+            return  # the data from its start is kept
         self._steps.append(lambda to: _about(to, jid, detail))
 
     def target_returned(self, ret: TargetReturn) -> None:

@@ -241,7 +241,7 @@ class Service:
         return [(f"{kind}{event.id}", data)]
 
     def _looped(self, event: Event, sls: str) -> list[tuple[str, dict[str, Any]]]:
-        """Report an event that a reaction of this SLS has caused, once for each event at the begin of a loop."""
+        """Report an event that a reaction of this SLS has caused, once for each event at the start of a loop."""
         pair = (event.cause[0], sls)
         if pair in self._loops or event.tag.startswith(LOOP):
             return []

@@ -458,7 +458,7 @@ def _parse_error(exc: YamlError, data: Any) -> SourceError:
         return refused(data, exc.problem, exc.line, exc.column)
     words, number = exc.related
     line, column = exc.line, exc.column
-    if "quoted scalar" in exc.problem and number != line:  # detected at the end; the error is at the begin
+    if "quoted scalar" in exc.problem and number != line:  # detected at the end; the error is at the start
         words, number, line, column = "the end was looked for up to", line or number, number, exc.related_column
     place, other = origin_of(data, line, column), origin_of(data, number)
     at = f"{other.position}" if other is not None and place is not None and other.path != place.path else ""

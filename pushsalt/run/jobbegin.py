@@ -24,7 +24,7 @@ async def begun(
     *,
     early: bool,
 ) -> AsyncGenerator[TargetReturn, None]:
-    """The returns of a rollout. Before, the begin of the job is recorded, and ``on_begin`` is called with its JID.
+    """The returns of a rollout. Before, the start of the job is recorded, and ``on_begin`` is called with its JID.
 
     ``early``: the first targets begin meanwhile. They wait for ``runner.recorded`` before anything runs on them.
     """

@@ -115,7 +115,7 @@ async def _collected(kind: Kind) -> tuple[Any, int] | None:
 
 
 def _explained(work: Work, exc: TargetError, session: Collector | None = None) -> TargetError:
-    """The error with the class for what is known of the run: that it ended early, or that it may continue."""
+    """The error: a CutShortError if the run ended early, another class if it may continue."""
     if session is not None and session.has_last_word:
         return CutShortError(exc.kind, exc.message, exc.hint) if exc.kind == "connection_lost" else exc
     if work.job.collects:

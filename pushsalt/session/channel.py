@@ -54,7 +54,7 @@ class Channel:
     warm. ``sent_runtime``: whether the runtime had to be sent. ``warn`` is called with warnings, ``fail`` with errors.
 
     A target that is known is started by the interpreter of its last session. If that does not start, the target is
-    begun anew, as one that is not known: nobody notices but a log line.
+    started like an unknown one; this is only logged.
     """
 
     stream: Stream

@@ -28,7 +28,8 @@ from pushsalt.transport import sshcommand, sshconfigfile
 
 log = logging.getLogger(__name__)
 
-#: Options that ssh_options of a roster may set. Others are ignored with a warning: they forward, execute or weaken.
+#: Options that ssh_options of a roster may set. Others are ignored with a warning: they forward ports, run programs or
+#: weaken checks.
 ALLOWED = frozenset(
     """
     addressfamily bindaddress casignaturealgorithms certificatefile ciphers connecttimeout globalknownhostsfile

@@ -397,7 +397,7 @@ class Pull:
         self._sub: Any = None
         self._inbox = ""
         self._reconnects = connection.nc.stats["reconnects"]
-        #: whether the connection was lost since the begin: messages may have been sent that have not arrived
+        #: whether the connection was lost since the start: messages may have been sent that have not arrived
         self.was_cut = False
 
     async def messages(self, number: int, seconds: float = _PULL) -> AsyncIterator[Any]:

@@ -178,7 +178,7 @@ class JobHere:
         """Run the job on a target; ``store`` is awaited with its only return.
 
         ``is_stored`` tells whether another worker has stored the return for this shard: then nothing is done. It is
-        asked before the begin if the shard is handed out ``again``, and if the target says that the shard has run
+        asked before the start if the shard is handed out ``again``, and if the target says that the shard has run
         there. If another shard of the job runs the target here, its return is awaited and stored.
         """
         turn = self._turns.setdefault(id, _Turn())

@@ -1,4 +1,4 @@
-"""Who seals and opens what: the controllers of a project and the workers of a site, and the boxes of one job."""
+"""The keys with which controllers of a project and workers of a site seal messages, and the boxes of one job."""
 
 from __future__ import annotations
 

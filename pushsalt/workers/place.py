@@ -32,7 +32,7 @@ class Place(Protocol):
     begins_early: bool
 
     async def open(self, start: JobStart) -> JobStart:
-        """Get ready for a job with this begin, which is returned. Raises CommandError."""
+        """Prepare for a job; returns its data at the start. Raises CommandError."""
 
     async def run_one(self, id: str) -> TargetReturn:
         """The return of a target; its failure is a return, too."""

@@ -92,7 +92,7 @@ class Watch:
         await self._look_for_lost()
 
     async def _is_full(self, site: str) -> bool:
-        """Whether the server stores nothing more; this is said once."""
+        """Whether the storage of the server is full; this is logged once."""
         try:
             await self._connection.put(names.WORKERS_BUCKET, names.presence_key(site, CONTROLLER_TOKEN), b"", 0)
         except nats.FullError as exc:

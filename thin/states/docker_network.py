@@ -106,7 +106,7 @@ def _inspected(name):
 
 
 def _containers(ret, names):
-    """Those of these containers that run; problems with the others become warnings."""
+    """The given containers that are running; problems with the others become warnings."""
     containers, missing, stopped = [], [], []
     for name in names:
         try:

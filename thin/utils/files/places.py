@@ -222,7 +222,7 @@ class Place(object):
         return self._do(os.readlink, self.name, dir_fd=self.fd)
 
     def utime(self, times=None, ns=None):
-        """Set the times of what is here; of a link itself, not of its target."""
+        """Set the times of this entry; of a link itself, not of its target."""
         given = {"ns": ns} if ns is not None else {"times": times}
         self._do(os.utime, self.name, dir_fd=self.fd, follow_symlinks=False, **given)
 
