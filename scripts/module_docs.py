@@ -156,8 +156,11 @@ def pages() -> dict[Path, str]:
 
 
 def index(documented: list[Module]) -> str:
-    about = "Made from the docstrings by `make docs`. `pushsalt run TARGET sys.doc` shows the same."
-    lines = ["# Modules", "", about, ""]
+    about = [
+        "Made by `make docs` from docstrings, signatures and `scripts/module_arguments.yaml`.",
+        "`pushsalt run TARGET sys.doc` (`sys.state_doc` for state modules) shows the docstrings.",
+    ]
+    lines = ["# Modules", "", *about, ""]
     for kind, title in TITLES.items():
         lines += [f"## {title}", "", "| module | |", "|---|---|"]
         for module in documented:
