@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from pushsalt.compile.arguments import GLOBAL, ArgumentCheck, Unknown
 from pushsalt.compile.source import ArgSpec, Problem, SourcePositions, StateFunctions
@@ -38,11 +37,8 @@ def check_chunks(
             problems.setdefault(text + str(place), Problem(text, place, hint, rule="unknown-state", compiling=False))
             continue
         for text, key, hint in _check_args(chunk, full, spec):
-            where = sources.where(*of, key)
-            problem = Problem(text, where, hint, rule="unknown-argument", compiling=False)
-            if key is None:
-                problem = replace(problem, rule="missing-argument", of=chunk.get("__id__"), dangling="use" in chunk)
-            problems.setdefault(text, problem)
+            rule = "missing-argument" if key is None else "unknown-argument"
+            problems.setdefault(text, Problem(text, sources.where(*of, key), hint, rule=rule, compiling=False))
         for unknown in arguments.unknown(chunk, full, spec):
             text, hint = _words(unknown, full, _place(chunk))
             where = sources.where(*of, unknown.name)

@@ -34,8 +34,8 @@ class CompileResult:
     ``declared``    tags of the chunks in the order in which they were written
     ``aggregates``  tags of chunks that may run as one, group by group
     ``cautions``    problems that do not prevent a run
-    ``left_out``    problems that are not in a target's return, since they may only be consequences of others: missing
-                    arguments that an extension or a ``use`` may bring; they are shown to people after the last problem
+    ``left_out``    problems that are not in a target's return, since Salt would find them when it runs the states;
+                    they are shown to people after the last problem
     ``no_states``   the reason why a highstate has no states to run, else ""
     ``tops``        the top files that were read, to locate problems; ``has_top``: whether any exists
     """
@@ -232,7 +232,7 @@ class StateCompiler:
             return CompileResult(problems=[Problem(f"Template {name} does not render to a dictionary")])
         high, texts = declarations(data, f"template {name}", f"template '{name}'", {})
         high.update({key: data[key] for key in ("__extend__", "__exclude__") if key in data})
-        return self._finish(CompileResult(high=high, problems=[Problem(text, of=id_) for id_, text in texts]), ())
+        return self._finish(CompileResult(high=high, problems=[Problem(text) for _, text in texts]), ())
 
     def _finish(self, result: CompileResult, exclude: Sequence[Any]) -> CompileResult:
         """Apply extend, exclude, use and ``_in`` requisites, then compile to chunks.
@@ -263,11 +263,11 @@ class StateCompiler:
             if self._unknown_states_run:
                 checked = [problem for problem in checked if problem.rule not in _FAILS_WHEN_RUN]
             result.cautions = [problem for problem in checked if problem.level != "error"]
-            lacking = {problem.of for problem in result.problems if problem.of is not None}
+            broken = {place.path for problem in result.problems for place in problem.where}
             for problem in checked:
                 if problem.level == "error":
-                    consequence = problem.of in lacking or (missing and problem.dangling)
-                    (result.left_out if consequence else result.problems).append(problem)
+                    same = any(place.path in broken for place in problem.where)
+                    (result.left_out if same else result.problems).append(problem)
         if result.problems:
             result.low = []
         return result

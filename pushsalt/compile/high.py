@@ -167,7 +167,7 @@ class HighBuilder:
     def _declarations(self, data: Mapping[Any, Any], origin: Mapping[str, str]) -> High:
         high, problems = declarations(data, f"SLS {origin['__sls__']}", f"SLS '{origin['__sls__']}'", origin)
         for id_, text in problems:
-            self._report(text, origin, id_, of=id_)
+            self._report(text, origin, id_)
         return high
 
     def _extend(self, state: High, extend: Any, origin: Mapping[str, str]) -> None:
@@ -178,8 +178,7 @@ class HighBuilder:
         bodies = {}
         for id_, body in extend.items():
             if not isinstance(body, dict):
-                text = f"Extension name '{id_}' in SLS '{sls}' is not a dictionary"
-                self._report(text, origin, "extend", id_, of=id_)
+                self._report(f"Extension name '{id_}' in SLS '{sls}' is not a dictionary", origin, "extend", id_)
                 continue
             plain: dict[Any, Any] = {**origin}
             plain.update((key, _copy(value)) for key, value in body.items() if _is_sound(key, value))
@@ -298,17 +297,11 @@ class HighBuilder:
         into.update(state)
 
     def _report(
-        self,
-        text: str,
-        origin: Mapping[str, str] | None = None,
-        *keys: Any,
-        hint: str = "",
-        rule: str = "malformed",
-        of: Any = None,
+        self, text: str, origin: Mapping[str, str] | None = None, *keys: Any, hint: str = "", rule: str = "malformed"
     ) -> None:
-        """Add a problem. ``keys``: path to the error in the data of the SLS of ``origin``; ``of``: see ``Problem``."""
+        """Add a problem. ``keys``: path to the error in the data of the SLS of ``origin``."""
         where = self.sources.at(origin, *keys) if origin else ()
-        self.problems.append(Problem(text, where, hint, rule=rule, of=of))
+        self.problems.append(Problem(text, where, hint, rule=rule))
 
 
 def declarations(

@@ -105,20 +105,18 @@ class _Resolver:
         """Report the errors of a reference. Returns False if it cannot be resolved."""
         requisite = key.split("_")[0]
         sls, where = body.get("__sls__"), self._sources.where(body, id_, module, key, {kind: name})
-        lacking = id_ if key == "use" else None
         if "." in str(kind):
             text = (
                 f"Invalid requisite in {requisite}: {kind} for {name}, in SLS '{sls}'. Requisites must not "
                 f"contain dots, did you mean '{str(kind).split('.')[0]}'?"
             )
-            self.problems.append(Problem(text, where, rule="malformed-requisite", of=lacking))
+            self.problems.append(Problem(text, where, rule="malformed-requisite"))
         if not isinstance(name, Hashable):
             self.problems.append(
                 Problem(
                     f'Illegal requisite "{name}" in SLS "{sls}", please check your syntax.\n',
                     where,
                     rule="malformed-requisite",
-                    of=lacking,
                 )
             )
             return False

@@ -146,9 +146,9 @@ class Problem:
 
     ``text`` is exactly Salt's text, if Salt has one: a target returns it. For people there are ``where``, the places,
     ``hint``, what to do, and ``words``, which replaces texts that are hard to read. ``dangling``: a reference to a
-    missing state is the problem, or may be its cause. ``rule`` is the rule's name for `pushsalt check`. ``compiling``:
-    Salt finds it when it compiles, and returns the text unchanged. ``level``: ``error``, or ``warning``, which does not
-    keep states from running. ``of``: the ID that lacks arguments: because of the problem, or as the problem.
+    missing state is the problem. ``rule`` is the rule's name for `pushsalt check`. ``compiling``: Salt finds it when it
+    compiles, and returns the text unchanged. ``level``: ``error``, or ``warning``, which does not keep states from
+    running.
     """
 
     text: str
@@ -159,7 +159,6 @@ class Problem:
     rule: str = "malformed"
     compiling: bool = True
     level: str = "error"
-    of: Any = None
 
     def __str__(self) -> str:
         return self.text

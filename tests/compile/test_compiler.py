@@ -182,35 +182,6 @@ def test_what_a_function_would_refuse_is_found_before_anything_runs(compiler, bo
     assert not compiler(files, functions=FUNCTIONS).show_low_sls(["a"]).problems
 
 
-def test_each_error_of_a_file_is_returned(compiler):
-    body = {
-        "a": {"pkg.installed": [{"versoin": "1"}]},
-        "b": "nosuch.state",
-        "c": {"file.symlink": []},
-        "d": {"test.nop": [{"require": [{"test": "nothere"}]}]},
-    }
-    errors = compiler({"base": {"a.sls": body}}, functions=FUNCTIONS).sls(["a"]).errors
-    words = ["Referenced state does not exist", "'versoin'", "'nosuch.state'", "Missing parameter target"]
-    assert len(errors) == 4 and all(word in text for word, text in zip(words, errors, strict=True))
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"extend": {"x": "not a mapping"}},
-        {"x": {"file": ["symlink"], "file.symlink": [{"target": "y"}]}},
-        {"x": {"file.symlink": [{"use": [{"file.symlink": "y"}]}]}},
-        {"x": {"file.symlink": [{"use": [{"file": "y"}]}]}, "include": ["gone"]},
-    ],
-    ids=lambda more: str([*more]),
-)
-def test_a_missing_argument_may_be_a_consequence(compiler, more):
-    files = {"base": {"a.sls": {"x": {"file.symlink": []}, **more}}}
-    result = compiler(files, functions=FUNCTIONS).sls(["a"])
-    assert len(result.errors) == 1 and "Missing parameter" not in result.errors[0]
-    assert [problem.rule for problem in result.left_out] == ["missing-argument"]
-
-
 def test_state_arguments_are_no_function_arguments(compiler):
     args = [
         {"require": [{"test": "y"}]},

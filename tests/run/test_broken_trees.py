@@ -55,6 +55,7 @@ def test_errors(tmp_path: Path, name: str) -> None:
         assert want.get("any_order") or found == sorted(found), text
         for place in (where if want.get("all") else where[:1]) if want.get("lines", True) else ():
             assert line_of(place) in text, text
+        assert want.get("then", "") in text, said
         assert want.get("hint", "") in text.rpartition("hint: ")[2], text
     assert len(texts) == len(case["errors"]), said
 
