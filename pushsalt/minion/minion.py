@@ -60,10 +60,7 @@ Remote = Callable[[str, list[Any], dict[str, Any]], Any]
 
 
 class Minion:
-    """Data and functions of one target, as templates see them.
-
-    ``derive`` gives the same target with another test mode, environment or pillar override.
-    """
+    """Data and functions of one target. ``derive`` gives it with another test mode, environment or pillar override."""
 
     def __init__(
         self,
