@@ -100,7 +100,7 @@ def end_running() -> None:
 
 
 def _kill_tree(process: subprocess.Popen[bytes]) -> None:
-    """Kill a program and its descendants, unless it has ended. Outside of Linux: only the program."""
+    """Kill a program and its descendants; do nothing if it has ended. Without /proc, descendants are not found."""
     if process.poll() is not None:
         return
     pids = [process.pid]

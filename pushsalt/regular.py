@@ -59,7 +59,7 @@ def read_text(path: str | Path, errors: str = "strict") -> str:
 
 
 def is_meant(path: Path) -> bool:
-    """Whether something other than a folder exists there: a file, or what is an error in its place."""
+    """Whether the path exists and is no folder. A pipe or device there is an error when it is read."""
     return path.exists() and not path.is_dir()
 
 

@@ -18,7 +18,7 @@ _PERCENT: Final = re.compile("%[0-9A-F]{2}")
 
 
 def forms(value: str) -> Iterator[str]:
-    """The notations in which programs print ``value``."""
+    """``value`` as programs print it: quoted, escaped, percent-encoded and so on."""
     yield value
     if value.isascii() and value.isalnum():
         return

@@ -238,8 +238,8 @@ def page() -> str:
         "# Imports",
         "",
         "Made by `python3 scripts/import_graph.py`; `tests/source/test_layers.py` compares the order with the source.",
-        "A package imports only what stands before it, so there are no circles of packages; there are none of modules",
-        "within a package either. An arrow leads from a layer to each layer from which it imports.",
+        "A package imports only packages that are listed before it, so packages have no import cycles. Modules of a",
+        "package have none either. An arrow leads from a layer to each layer from which it imports.",
         "",
         "![The layers, their packages, and which layer imports from which](assets/imports.svg)",
     ]
@@ -284,9 +284,10 @@ def drawing() -> str:
         ]
         y += height + 14
     right = WIDTH + STEP * len(LAYERS)
+    arrows = layer_edges()
     for number, (layer, _, _) in enumerate(LAYERS):
         lane, start = WIDTH + STEP * number, tops[layer] + 12 + 10 * number
-        for other in sorted(other for name, other in layer_edges() if name == layer):
+        for other in sorted(other for name, other in arrows if name == layer):
             end = tops[other] + 12 + 10 * number
             parts.append(f'<path d="M{WIDTH + 1} {start} H{lane} V{end} H{WIDTH + 2}" marker-end="url(#head)"/>')
     size = f'viewBox="0 0 {right} {y}" width="{right}" height="{y}"'

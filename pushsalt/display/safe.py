@@ -44,9 +44,7 @@ def escape(text: str) -> str:
 
 
 def without_commands(text: str) -> str:
-    """The text; on a CI service the beginnings of its log commands are escaped. The text counts as the start of a
-    line.
-    """
+    """The text; on a CI service, its log commands are escaped, also one at its beginning."""
     if ("::" in text or "##" in text) and has_commands(text):
         return _COMMAND.sub(lambda match: f"{match[1] or ''}\\x{ord(match[0][-1]):02x}", text)
     return text

@@ -252,7 +252,7 @@ def _hosts(source: Source, groups: dict[str, Group], base: Layer, warnings: list
 
 
 def _warnings(source: Source, left_out: set[str], unresolved: Mapping[str, str]) -> Iterator[str]:
-    """What is said of variables that cannot be used, and those whose references cannot be replaced, with the reason."""
+    """The warnings about variables that cannot be used. ``unresolved``: variable -> why it cannot be computed."""
     if _METHOD in left_out:
         left_out.discard(_METHOD)
         yield f"{source.path}: `{_METHOD}` is ignored where it is not one of {', '.join(BECOME)}"

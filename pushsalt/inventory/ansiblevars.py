@@ -75,7 +75,7 @@ def _has_braces(value: Any) -> bool:
 
 
 class _NotPlain(Exception):
-    """The value cannot be computed here; its text is the reason, empty for Jinja that only Ansible can compute."""
+    """A value cannot be computed here. The message is the reason; it is empty for Jinja other than a name."""
 
 
 class References:
@@ -88,9 +88,9 @@ class References:
         self._on_the_way: list[str] = []
 
     def filled(self, variables: Mapping[Any, Any]) -> tuple[dict[Any, Any], dict[Any, str]]:
-        """The variables with their references replaced, and name -> reason for those that cannot be.
+        """Replace references in the variables. Returns them, and name -> reason for each that could not be computed.
 
-        These are unchanged; the reason is empty for Jinja that only Ansible can compute.
+        Such a variable is returned unchanged. The reason is empty for Jinja other than a name.
         """
         values = {}
         reasons = {}

@@ -38,7 +38,7 @@ class JobEvents:
         self._writer.put(*new_event(job))
 
     def run_begins(self, job: JobStart) -> RunEvents:
-        """Begin the job of a runner or wheel function, which has other events of its start and end."""
+        """Begin the job of a runner or wheel function; the result writes its events, which differ from others."""
         self._job = job
         args = [*job.arg, *([job.kwarg] if job.kwarg else [])]
         return RunEvents(self._writer.put, job.jid, job.fun, job.user, args)

@@ -65,7 +65,7 @@ def write_whole(path: Path, pieces: Iterable[str]) -> None:
 
 
 def is_replaced(path: Path) -> bool:
-    """Whether ``write_whole`` replaces what it wrote before; a pipe or device gets each text behind the one before."""
+    """Whether a second ``write_whole`` replaces the first text; to a pipe or device, it is appended."""
     return not _is_special(path)
 
 

@@ -267,22 +267,7 @@ class TargetFunction(Kind):
 
     def check(self, opts: Mapping[str, Any]) -> None:
         _check_allowed(opts, self.job.fun)
-        if self.work.options.test:
-            self._check_dry(str(self.work.options.saltenv or opts.get("saltenv") or "base"))
-
-    def _check_dry(self, saltenv: str) -> None:
-        """Raises FunctionError for a function that has no dry run. Shipped ones are refused by the command line."""
-        from pushsalt.minion.dryrun import not_dry
-        from pushsalt.modules.effects import SILENT, Effect
-        from pushsalt.modules.signatures import TypeFunctions
-
-        custom, fun = self.project.custom(saltenv), self.job.fun
-        effect = TypeFunctions(self.target.resource, custom).effect(fun) or custom.effect(fun)
-        if effect is None and self.project.salt_python is not None and self.project.salt_python.has(fun):
-            effect = Effect(SILENT)
-        error = not_dry(fun, effect, self.job.args, self.job.kwargs) if effect is not None else None
-        if error is not None:
-            raise error
+        _check_dry(self.work, opts)
 
     async def offline(self) -> Any:
         return await _offline_value(self.work)
@@ -337,6 +322,7 @@ class ControllerFunction(Kind):
     def check(self, opts: Mapping[str, Any]) -> None:
         if self.job.kind == "call":
             _check_allowed(opts, self.job.fun)
+            _check_dry(self.work, opts)
 
     async def first(self) -> list[dict[str, Any]]:
         self.work.runner.ready_to_render()  # while the target collects its grains
@@ -403,6 +389,26 @@ def _check_allowed(opts: Mapping[str, Any], fun: str) -> None:
             "whitelist_modules or disable_modules of this target forbids it",
             "CommandExecutionError",
         )
+
+
+def _check_dry(work: Work, opts: Mapping[str, Any]) -> None:
+    """Raises FunctionError for ``--test`` with a user's function that has no dry run; the command line refuses ours."""
+    if not work.options.test:
+        return
+    from pushsalt.minion.dryrun import not_dry
+    from pushsalt.modules.effects import SILENT, Effect
+    from pushsalt.modules.signatures import TypeFunctions
+
+    project, fun = work.project, work.job.fun
+    effect = project.functions.effect(fun)
+    if effect is None and project.functions.named(fun) is None:
+        custom = project.custom(str(work.options.saltenv or opts.get("saltenv") or "base"))
+        effect = TypeFunctions(work.target.resource, custom).effect(fun) or custom.effect(fun)
+        if effect is None and project.salt_python is not None and project.salt_python.has(fun):
+            effect = Effect(SILENT)
+    error = not_dry(fun, effect, work.job.args, work.job.kwargs) if effect is not None else None
+    if error is not None:
+        raise error
 
 
 async def _offline_value(work: Work) -> Any:

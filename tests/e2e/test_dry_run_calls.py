@@ -49,6 +49,17 @@ def test_functions_of_users_without_a_dry_run_are_refused(project: Project) -> N
     assert made.exists()
 
 
+def test_functions_of_users_on_the_controller_are_refused_too(project: Project) -> None:
+    made = project.folder / "made"
+    text = f"def put():\n    open({str(made)!r}, 'w').close()\n\ndef get():\n    return 7\n"
+    project.write("salt/_wrapper/wrapped.py", "__changes__ = ('put',)\n__reads__ = ('get',)\n" + text)
+    done = project.json("run", "it", "wrapped.put", "--test")
+    assert done.code == 2 and "wrapped.put changes the system" in done.data["it"]["error"]["message"]
+    assert project.json("run", "it", "wrapped.get", "--test").data == {"it": 7}
+    assert not made.exists()
+    assert project.run("run", "it", "wrapped.put").code == 0 and made.exists()
+
+
 @pytest.mark.parametrize("guard", ["onlyif", "unless"])
 @pytest.mark.parametrize("function", ["state.single", "state.low"])
 def test_guards_of_states_that_a_guard_runs_are_not_called(project: Project, function: str, guard: str) -> None:

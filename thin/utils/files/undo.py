@@ -163,7 +163,7 @@ def _done(entry, before):
 
 
 def _removed(place, now):
-    """Remove the entry; a folder only if it is empty. Returns "" or the reason why it cannot be removed."""
+    """Remove a file, a link or an empty folder. Returns "", or the reason why it cannot be removed."""
     import errno
 
     if now["kind"] != "dir":
