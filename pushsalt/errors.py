@@ -32,7 +32,7 @@ KINDS: dict[str, str] = {
     "connection_refused": "the address and port do not accept connections",
     "unreachable": "no route to the host, or the network is down",
     "connect_timeout": "the connection was not established in time (TCP, banner, key exchange or login)",
-    "jump_failed": "a jump host on the way could not be used",
+    "jump_failed": "a jump host of the target could not be used",
     "ssh_protocol": "the peer does not speak SSH, or no common algorithm exists",
     "host_key_unknown": "the host key is not in known_hosts",
     "host_key_changed": "the host key differs from that in known_hosts",

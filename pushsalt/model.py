@@ -10,6 +10,11 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 Chunk = dict[str, Any]
 
 
+def tag_of(chunk: Mapping[str, Any]) -> str:
+    """The key of a chunk's return: ``module_|-id_|-name_|-function``."""
+    return f"{chunk['state']}_|-{chunk.get('__id__')}_|-{chunk.get('name')}_|-{chunk['fun']}"
+
+
 BecomeMethod = Literal["sudo", "su", "doas", "run0"]
 
 

@@ -281,7 +281,7 @@ _CONTROLLER: Final = _of(
         "Seconds of attempts to restore a connection that broke in a run of states; 0: the run ends.",
     ),
     ("workers", "text", "", "NATS servers whose workers run jobs, for example nats://localhost: see docs/workers.md."),
-    ("session", "text", "", "Time for which unused connections are kept for later commands: 10m; 0: not at all."),
+    ("session", "text", "", "Time for which unused connections are kept for later commands: 10m; 0 keeps none."),
     ("accept_new_host_keys", "bool", False, "Add unknown host keys to known_hosts; changed ones are refused."),
     ("return", "any", [], "Returners that get the returns of every job, in addition to those of `--return`."),
     ("return_config", "text", "", "The profile of returners' options if the command names none."),

@@ -6,10 +6,10 @@ computed by a slot, files of a custom state) are requested when the chunk runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO, Protocol
 
-from pushsalt.model import Blob, Chunk, Plan
+from pushsalt.model import Blob, Chunk, Plan, tag_of
 from pushsalt.salturl import split_url
 from thin import wire
 
@@ -74,14 +74,9 @@ def _foresee_template(
 
     names, text = foreseen
     digest = hashlib.sha256(text).hexdigest()
-    plan.templates[wire.template_key(url, saltenv, engine, context, defaults, tag(chunk), names)] = digest
+    plan.templates[wire.template_key(url, saltenv, engine, context, defaults, tag_of(chunk), names)] = digest
     plan.blobs[digest] = Blob(digest, len(text), data=text)
     wants.setdefault(digest, _destination(chunk))
-
-
-def tag(chunk: Mapping[str, Any]) -> str:
-    """The key of a chunk's return: ``module_|-id_|-name_|-function``."""
-    return f"{chunk['state']}_|-{chunk.get('__id__')}_|-{chunk.get('name')}_|-{chunk['fun']}"
 
 
 def _destination(chunk: Chunk) -> str | None:

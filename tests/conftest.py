@@ -48,8 +48,9 @@ def pytest_report_header(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out the slow tests of files that have another day."""
-    slow = {id(item): item.path.as_posix() for item in items if item.get_closest_marker("slow")}
+    """Leave out the slow tests of files that have another day, except those that are marked ``gate``."""
+    marked = [item for item in items if item.get_closest_marker("slow") and not item.get_closest_marker("gate")]
+    slow = {id(item): item.path.as_posix() for item in marked}
     names = {path: path[path.rindex("/tests/") :] for path in slow.values()}
     out = share.left_out(names.values(), config.getoption("share"), share.today())
     dropped = [item for item in items if names.get(slow.get(id(item), "")) in out]

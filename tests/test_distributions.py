@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.gate, pytest.mark.timeout(240)]
 
 ROOT = Path(__file__).parent.parent
 #: the home before tests set another one: pip's cache is there

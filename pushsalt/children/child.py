@@ -56,9 +56,9 @@ from pushsalt.memo.reads import NotAhead, NotMemoized, ahead, memoized_only, not
 from pushsalt.minion.dryrun import refused_calls
 from pushsalt.minion.filetemplates import prerender, render_file
 from pushsalt.minion.minion import Minion
-from pushsalt.model import Chunk, Target
+from pushsalt.model import Chunk, Target, tag_of
 from pushsalt.modules.controller import Lowstate
-from pushsalt.plan import make_plan, tag
+from pushsalt.plan import make_plan
 from pushsalt.render import limits
 from pushsalt.render.limits import Deadline, OutOfTime
 from pushsalt.trust import DATA_ENGINES, Foreign
@@ -442,7 +442,7 @@ class Child:
             plan.chunks = [self._dry(minion, chunk) for chunk in plan.chunks]
         if lowstate.done is not None:
             self._after[work.target] = lowstate.done
-        places = {tag(chunk): at for at, chunk in enumerate(lowstate.chunks)}
+        places = {tag_of(chunk): at for at, chunk in enumerate(lowstate.chunks)}
         blobs = {
             digest: {"size": blob.size, "path": blob.path, "place": blob.place, "data": blob.data}
             for digest, blob in plan.blobs.items()

@@ -71,7 +71,12 @@ GLOBAL = _rows(
         "Folder for the caches of grains, pillar, mine and resources.  [env: PUSHSALT_CACHE]",
         metavar="DIR",
     ),
-    Opt("session", ("--session",), "Keep connections for this time after their last use; 0: not.", metavar="DURATION"),
+    Opt(
+        "session",
+        ("--session",),
+        "Keep connections for this time after their last use; 0 keeps none.",
+        metavar="DURATION",
+    ),
     Opt(
         "workers",
         ("--workers",),

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from pushsalt.compile.low import tag_of
 from pushsalt.compile.words import REQUISITES
-from pushsalt.model import Chunk
+from pushsalt.model import Chunk, tag_of
 
 _WEIGHT = {name: weight for weight, name in enumerate(REQUISITES)}
 

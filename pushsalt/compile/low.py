@@ -9,7 +9,7 @@ from typing import Any
 from pushsalt.compile.extend import bodies
 from pushsalt.compile.source import High
 from pushsalt.compile.words import is_meta
-from pushsalt.model import Chunk
+from pushsalt.model import Chunk, tag_of
 
 #: Keys that identify a chunk and must be text: other values are refused here, since later steps rely on it. As in Salt,
 #: arguments with the names of internal keys override them: formulas use ``__env__`` for a program's environment.
@@ -70,11 +70,6 @@ def _named(entry: Any) -> dict[str, Any]:
     if not isinstance(named["name"], str):
         named["name"] = name
     return named
-
-
-def tag_of(chunk: Chunk) -> str:
-    """``module_|-id_|-name_|-function``: the key of a chunk's return."""
-    return f"{chunk['state']}_|-{chunk['__id__']}_|-{chunk['name']}_|-{chunk['fun']}"
 
 
 def split_disabled(chunks: list[Chunk], patterns: Sequence[str]) -> tuple[list[Chunk], dict[str, dict[str, Any]]]:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pushsalt.compile.graph import DependencyGraph, aggregate_groups
-from pushsalt.compile.low import tag_of
 from pushsalt.compile.source import Place, Problem, SourcePositions, StateFunctions
 from pushsalt.compile.words import WATCHING_MODULES, did_you_mean
-from pushsalt.model import Chunk
+from pushsalt.model import Chunk, tag_of
 
 #: The requisites that order chunks, in Salt's order. ``listen`` is not one: it acts after all states have run.
 _ORDERING = (

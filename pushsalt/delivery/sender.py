@@ -167,7 +167,11 @@ class Sender:
         """Add the warnings, each once."""
         title = self.destination.title
         self.warnings += [f"{title}: {text}" for text in self.destination.warnings]
-        what = f"{_counted(self._kept)} kept, to be sent by a later command" if self._kept else "what is kept stays"
+        what = (
+            f"{_counted(self._kept)} kept, to be sent by a later command"
+            if self._kept
+            else "the returns kept so far are not lost"
+        )
         if self._unkept:
             what = f"{_counted(self._unkept)} lost: they cannot be kept in {self._spool.folder}: {self._why_unkept}"
         if self._trouble is not None:

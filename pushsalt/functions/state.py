@@ -31,7 +31,6 @@ __reads__ = (
     "graph_highstate",
     "sls_exists",
     "id_exists",
-    "request",
     "check_request",
     "running",
     "show_state_usage",
@@ -60,7 +59,7 @@ __reads_unless__ = {
     "sls_id": {"test": (True,)},
     "run_request": {"test": (True,)},
 }
-__changes__ = ("clear_request", "disable", "enable")
+__changes__ = ("request", "clear_request", "disable", "enable")
 
 log = logging.getLogger(__name__)
 
@@ -257,8 +256,8 @@ def sls_id(minion: Minion, id_: str, mods: Any, test: Any = None, **kwargs: Any)
             "state.show_low_sls lists the IDs",
         )
     _caution(minion, result)
-    from pushsalt.compile.low import tag_of
     from pushsalt.compile.select import with_requisites
+    from pushsalt.model import tag_of
 
     chunks = with_requisites(result.low, wanted)
     tags = {*map(tag_of, chunks)}
@@ -380,8 +379,8 @@ def clear_request(minion: Minion, name: str | None = None) -> bool:
 
 @returns_states
 def run_request(minion: Minion, name: str = "default", **kwargs: Any) -> Any:
-    """Run the request of this name, with ``kwargs`` merged over its own, and remove all requests. Returns {} if there
-    is none.
+    """Run the request of this name, with ``kwargs`` merged over its own, and remove all requests, except in a dry run.
+    Returns {} if there is none.
     """
     stored = check_request(minion).get(name)
     if not stored:
@@ -389,7 +388,7 @@ def run_request(minion: Minion, name: str = "default", **kwargs: Any) -> Any:
     merged = {**stored["kwargs"], **kwargs}
     merged.pop("test", None)
     value = apply_(minion, stored["mods"], **merged)
-    if isinstance(value, Lowstate):
+    if isinstance(value, Lowstate) and not minion.test:
         value.done = lambda returns: minion.project.requests.delete(minion.id)
     return value
 

@@ -19,8 +19,7 @@ from pushsalt.memo.reads import Asked, current
 from pushsalt.memo.tree import Level
 from pushsalt.minion.filetemplates import names_of, render_file
 from pushsalt.minion.minion import Minion
-from pushsalt.model import Chunk, Target
-from pushsalt.plan import tag
+from pushsalt.model import Chunk, Target, tag_of
 from pushsalt.salturl import split_url
 
 _NEEDS: Final = re.compile(r"(\S+) needs the target, and \S+ is offline")
@@ -82,7 +81,7 @@ def _looked(minion: Minion, place: Place) -> Answer:
         answer.errors = list(_lines_of_errors(result.errors, place))
         return answer
     for chunk in result.low:
-        answer.states.setdefault(place.shown(tag(chunk)), place.shown(arguments(chunk)))
+        answer.states.setdefault(place.shown(tag_of(chunk)), place.shown(arguments(chunk)))
     for chunk in result.low:
         for path, content in _contents(minion, chunk, place, answer.unknown):
             answer.files.setdefault(place.shown(path), content)

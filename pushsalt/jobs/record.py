@@ -228,7 +228,8 @@ class _Writer(threading.Thread):
             self._connection = None
         aside = database.put_aside(self._path)
         if aside is not None:
-            self._troubles.append(f"the record of jobs begins anew: {exc}; it is now {aside.name} in the same folder")
+            why = f"a new record of jobs was started, since the old one is unusable: {exc}"
+            self._troubles.append(f"{why}; it is now {aside.name} in the same folder")
 
     def _commit(self, steps: list[Step], *, waits: bool = False) -> None:
         """``waits`` for other commands. Raises NotUsableError; then nothing of these is kept."""

@@ -76,7 +76,8 @@ class Writer:
                 if type(exc) is not sqlite3.DatabaseError or not isinstance(self._journal, Journal):
                     raise
                 aside = self._journal.put_aside()
-                self._say(f"the journal of events begins anew: {exc}; it is now {aside.name} in the same folder")
+                why = f"a new journal of events was started, since the old one is unusable: {exc}"
+                self._say(f"{why}; it is now {aside.name} in the same folder")
                 self._journal.put_many(events)
         except (OSError, sqlite3.Error) as exc:
             text = getattr(exc, "strerror", None) or str(exc)

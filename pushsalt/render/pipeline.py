@@ -6,7 +6,6 @@ Salt: salt.template.compile_template, salt.utils.templates.
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -250,7 +249,7 @@ def renderer_named(name: str, context: RenderContext, saltenv: str = "base", sls
     A user's module is loaded again for each rendering, since Salt's dunders, its globals, differ by target.
     """
     refused = ""
-    for path in _own_files(name, plugin_folders(context)):
+    for path in plugins.own_files(name, plugin_folders(context)):
         own, refused = _own_renderer(path, name, context.dunders(saltenv, sls))
         if own is not None:
             return own
@@ -275,20 +274,6 @@ def renderer_named(name: str, context: RenderContext, saltenv: str = "base", sls
 def plugin_folders(context: RenderContext) -> tuple[Path, ...]:
     """The folders of users' own renderers."""
     return plugins.folders("renderers", context.noted("module_dirs", "extension_modules", "file_roots", "saltenv"))
-
-
-_VIRTUAL_NAME: Final = re.compile(r"^__virtualname__\s*=\s*[\"'](\w+)[\"']", re.MULTILINE)
-
-
-def _own_files(name: str, folders: Iterable[Path]) -> Iterator[Path]:
-    """Users' files for this renderer, by their ``__virtualname__``, else by the file's name."""
-    if not name.isidentifier():
-        return
-    for folder in folders:
-        for path in plugins.files(folder):
-            virtual = _VIRTUAL_NAME.search(regular.read_text(path, "replace"))
-            if (virtual.group(1) if virtual else path.stem) == name:
-                yield path
 
 
 def _own_renderer(path: Path, name: str, dunders: Mapping[str, Any]) -> tuple[Renderer | None, str]:

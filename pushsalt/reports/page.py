@@ -11,7 +11,7 @@ import base64
 import hashlib
 import html
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -184,9 +184,3 @@ def source_hash(text: str) -> str:
 
 def _read(name: str) -> str:
     return (_HERE / name).read_text("utf-8")
-
-
-def items_by(items: Iterable[Item], outcomes: Sequence[tuple[str, str]]) -> list[Item]:
-    """The items in the order of the outcomes."""
-    order = {name: at for at, (name, _) in enumerate(outcomes)}
-    return sorted(items, key=lambda item: order.get(item.outcome, len(order)))

@@ -72,7 +72,7 @@ def _send(data: Mapping[str, Any], outside: Outside) -> None:
                 _check(url, answer)
                 return
             if not left or over:
-                raise Trouble(f"{shown(url)} answers {answer.status}", "its log may say why")
+                raise Trouble(f"{shown(url)} answers {answer.status}", "see its log")
         time.sleep(pause)
         pause *= 2
 
@@ -80,5 +80,5 @@ def _send(data: Mapping[str, Any], outside: Outside) -> None:
 def _check(url: str, answer: Answer) -> None:
     if answer.status >= 300:
         refused = answer.status in _REFUSED
-        hint = "see what it takes" if refused else "are `url` and `secret` right?"
+        hint = "see its documentation for what it accepts" if refused else "are `url` and `secret` right?"
         raise Trouble(f"{shown(url)} answers {answer.status}", hint, refused=refused)

@@ -128,7 +128,7 @@ class Project(Trees):
             )
         if not self.config.has_inventory:
             place = self.config.project or "a project folder (pushsalt init makes one)"
-            hint = f"or write {INVENTORIES[0]} into {place}; only the id {THIS_MACHINE} (this machine) works without"
+            hint = f"or write {INVENTORIES[0]} into {place}; only {THIS_MACHINE}, this machine, needs none"
             raise InventoryError("no inventory here or above; use -i", hint=hint)
 
     def read_inventory(self, detailed: bool = False) -> Inventory:

@@ -15,7 +15,7 @@ from pushsalt import transport
 from pushsalt.errors import EXIT_OK, TargetError
 from pushsalt.job import Job, JobOptions
 from pushsalt.minion import mine
-from pushsalt.model import Target
+from pushsalt.model import Target, tag_of
 from pushsalt.run.discovery import Discovery
 from pushsalt.run.jobstart import lock_holder
 
@@ -327,12 +327,10 @@ class Work:
 
     async def run_states(self, session: Session, plan: Planned, mine_functions: Any) -> dict[str, Any]:
         """Run the states of a plan on the target: tag -> the state's return."""
-        from pushsalt.plan import tag
-
         chunks = plan.fields["chunks"]
         sls = ", ".join(dict.fromkeys(str(chunk.get("__sls__", "")) for chunk in chunks))
         log.debug("%s: %d states of %s, with %d files", self.name, len(chunks), sls, len(plan.blobs))
-        self.answers().chunks = {tag(chunk): chunk for chunk in chunks}
+        self.answers().chunks = {tag_of(chunk): chunk for chunk in chunks}
         self.total = len(chunks)
         self.reporter.target_chunks(self.name, self.total)
         with self.phase("run"):

@@ -100,7 +100,7 @@ def _named(term: Term, key: str, caches: Remembered) -> dict[str, Any]:
         return {"value": key, "source": "inventory", "age": None}
     if term.tgt_type == "glob" and is_wildcard(str(term.expr)):
         return {"value": manager, "source": "its manager", "age": caches.managed.age(manager)}
-    return {"value": key, "source": f"behind {manager}", "age": caches.managed.age(manager)}
+    return {"value": key, "source": f"resources of {manager}", "age": caches.managed.age(manager)}
 
 
 def _seen(term: Term, key: str, fleet: Fleet, caches: Remembered) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def _seen(term: Term, key: str, fleet: Fleet, caches: Remembered) -> dict[str, A
         what = subject.id if source == "id" else f"{subject.type}:{subject.id}, managed by {subject.manager}"
         if target is not None:
             return {"value": what, "source": "inventory", "age": None}
-        return {"value": what, "source": f"behind {subject.manager}", "age": caches.managed.age(subject.manager)}
+        return {"value": what, "source": f"resources of {subject.manager}", "age": caches.managed.age(subject.manager)}
     path: str
     value: Any
     fixed = False

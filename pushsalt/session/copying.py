@@ -99,7 +99,9 @@ class LocalSources:
             elif copy.source.endswith("/"):
                 raise CommandError(f"{root} is no folder", "leave out the slash at its end")
         except OSError as exc:
-            raise CommandError(f"{exc.filename or root} cannot be read: {exc.strerror}", "see what is there") from exc
+            raise CommandError(
+                f"{exc.filename or root} cannot be read: {exc.strerror}", "check that it exists and may be read"
+            ) from exc
 
     def _below(self, root: str) -> None:
         todo = [(root, "")]

@@ -165,7 +165,7 @@ class Expression:
         return self._wrong if kind == "call" else lambda subject: False
 
     def _wrong(self, subject: Any) -> bool:
-        raise self.error("has a '(' right behind a target")
+        raise self.error("has a '(' directly after a target")
 
     def error(self, problem: str) -> UsageError:
         """The error for a problem of this expression."""

@@ -222,7 +222,7 @@ class Fleet:
                 keys = keys | self._chosen(expression, part, rest)
             return keys
         if kind == "call":
-            raise expression.error("has a '(' right behind a target")
+            raise expression.error("has a '(' directly after a target")
         return set()
 
     def find(self, term: Term, among: set[str] | None = None) -> set[str]:

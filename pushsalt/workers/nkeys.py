@@ -133,16 +133,6 @@ def user_jwt(account: NKey, public: str, name: str, publish: Sequence[str], subs
     return _jwt(account, public, name, claims)
 
 
-def claims_of(jwt: str) -> dict[str, Any]:
-    """The claims of a JWT; its signature is not checked. Raises ValueError."""
-    try:
-        body = jwt.split(".")[1]
-        found = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
-    except (IndexError, ValueError):
-        raise ValueError("it is no JWT") from None
-    return dict(found)
-
-
 def _jwt(issuer: NKey, subject: str, name: str, nats: Mapping[str, Any]) -> str:
     claims: dict[str, Any] = {
         "iat": int(time.time()),

@@ -256,5 +256,5 @@ def silent_port() -> Iterator[int]:
 def wait_for(condition: Any, seconds: float = 10.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "it did not happen"
+        assert time.monotonic() < end, "the condition was not met in time"
         time.sleep(0.01)

@@ -56,7 +56,7 @@ def wait_until(what: Callable[[], object], seconds: float = 20) -> None:
     """Wait until the condition is true; fails after a time limit."""
     end = time.monotonic() + seconds
     while not what():
-        assert time.monotonic() < end, "it did not come to be"
+        assert time.monotonic() < end, "the condition was not met in time"
         time.sleep(0.02)
 
 

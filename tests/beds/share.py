@@ -2,7 +2,7 @@
 
 `.ci/run` uses it, to stay within its time; every slow test has its turn within N days. ``DAY=2026-11-23`` takes the
 share of that day. A file is slow if one of its tests is marked ``slow``; tests of such a file that are not marked run
-each time.
+each time, as do those that are also marked ``gate``.
 """
 
 from __future__ import annotations

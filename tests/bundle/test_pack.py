@@ -14,7 +14,7 @@ from pushsalt.bundle import pack
 from pushsalt.bundle.contents import FAMILIES, Tree, imports
 from thin import folder
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.gate]
 
 
 @pytest.fixture(scope="module")

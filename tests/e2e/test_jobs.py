@@ -352,7 +352,7 @@ def test_a_damaged_database_is_renamed_and_replaced(project, damage):
     path.write_bytes(damage)
     done = project.run("run", "paper", "grains.items")
     assert done.code == 0
-    assert "begins anew" in done.err and "damaged" in done.err
+    assert "a new record of jobs was started" in done.err and "damaged" in done.err
     assert [file for file in path.parent.iterdir() if ".damaged-" in file.name]
     assert len(jobs(project, "list")) == 1
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.beds.project import Project, values
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.gate]
 
 HERE = Path(__file__).parent
 

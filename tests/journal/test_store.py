@@ -223,5 +223,5 @@ def test_a_damaged_journal_is_put_aside(tmp_path):
     writer.put("new", {})
     writer.close()
     [said] = writer.troubles
-    assert "begins anew" in said and ".damaged-" in said
+    assert "a new journal of events was started" in said and ".damaged-" in said
     assert [event.tag for event in Journal(tmp_path).after(0)] == ["new"]

@@ -11,7 +11,7 @@ import pytest
 
 from pushsalt import plugins
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.gate]
 
 
 @dataclass(frozen=True)

@@ -226,7 +226,7 @@ def started(project):
         if lock.exists() and lock.read_text().strip() == str(process.pid):
             return process
         time.sleep(0.05)
-    raise AssertionError("it did not begin")
+    raise AssertionError("the process did not start in time")
 
 
 def waited(found):

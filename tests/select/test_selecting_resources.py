@@ -218,7 +218,7 @@ def test_why_a_resource_matches(client):
     found = explained(client, expr, ["machine:m1", "m3", "host1"])
     assert {name: why["matches"] for name, why in found.items()} == {"machine:m1": True, "m3": False, "host1": False}
     type, manager, os, app, id = found["machine:m1"]["terms"]
-    assert (type["value"], type["source"]) == ("machine:m1, managed by host1", "behind host1")
+    assert (type["value"], type["source"]) == ("machine:m1, managed by host1", "resources of host1")
     assert manager["holds"] and 0 <= manager["age"] < 60
     assert (os["value"], os["source"]) == ("Debian", "cached grains") and 0 <= os["age"] < 60
     assert (app["value"], app["source"]) == ("*" * 10, "cached pillar")
@@ -231,7 +231,7 @@ def test_why_a_plain_glob_or_list_does(client):
     [row] = explained(client, "host*", ["m3"], "glob")["m3"]["terms"]
     assert (row["holds"], row["value"], row["source"]) == (True, "host2", "its manager")
     [row] = explained(client, "host1", ["m2"], "glob")["m2"]["terms"]
-    assert (row["holds"], row["value"], row["source"]) == (False, "machine:m2", "behind host1")
+    assert (row["holds"], row["value"], row["source"]) == (False, "machine:m2", "resources of host1")
     both = explained(client, "m1,m2", ["m1"], "list")
     assert {name: why["matches"] for name, why in both.items()} == {"dummy:m1": True, "machine:m1": True}
     selected_keys = client.target(Selection("*"))

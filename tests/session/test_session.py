@@ -29,7 +29,7 @@ HERE = Target("here", transport="local")
 async def until(condition, timeout=10.0):
     end = time.monotonic() + timeout
     while not condition():
-        assert time.monotonic() < end, "it did not happen"
+        assert time.monotonic() < end, "the condition was not met in time"
         await asyncio.sleep(0.01)
 
 

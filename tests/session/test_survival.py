@@ -38,7 +38,7 @@ def start(jid: str = JID, reconnect: float = 5, deadline: float | None = None) -
 async def until(condition: Any, seconds: float = 20) -> None:
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "it did not come to be"
+        assert time.monotonic() < end, "the condition was not met in time"
         await asyncio.sleep(0.02)
 
 

@@ -48,11 +48,13 @@ def allowed(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.gate
 def test_stubs_equal_the_code(allowed):
     assert compared(sorted(stubs()), ROOT, allowed) == (0, [])
 
 
 @pytest.mark.slow
+@pytest.mark.gate
 def test_a_stub_that_differs_is_found(tmp_path, allowed):
     package = tmp_path / "folder" / "sample"
     package.mkdir(parents=True)

@@ -55,7 +55,7 @@ def test_select(tgt_type, expr, ids):
         ("pcre", "web(", "no regular expression"),
         ("compound", "", "is empty"),
         ("compound", "not not web1", "has 'and' where a target is expected"),
-        ("compound", "web* ( db1 )", "has a '\\(' right behind a target"),
+        ("compound", "web* ( db1 )", "has a '\\(' directly after a target"),
         ("compound", "R@x", "there is no R@"),
         ("compound", "web* and", "ends too early"),
         ("compound", "and web*", "begins with 'and'"),

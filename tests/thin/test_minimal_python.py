@@ -20,7 +20,7 @@ import pytest
 
 from pushsalt.bundle import pack
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.gate]
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.beds.pythons import pythons
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.gate]
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -26,7 +26,7 @@ PARTS = {
 FIELDS = {"_default_path", "_path", "_line_no", "_matching", "_options", "_orig_host", "_local_user"}
 
 
-def private_names():
+def private_names_of_configuration():
     """Names with a leading underscore that pushsalt's subclass of SSHClientConfig uses without defining them."""
     tree = ast.parse((TRANSPORT / "sshconfig.py").read_text())
     config = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "_Config")
@@ -36,12 +36,27 @@ def private_names():
     return {name for name in used - own if not name.startswith("__")}
 
 
+def private_names_elsewhere():
+    """Those that the other files of pushsalt/transport use without defining them."""
+    used, own = set(), set()
+    for path in TRANSPORT.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Attribute) and path.name != "sshconfig.py":
+                (own if isinstance(node.ctx, ast.Store) else used).add(node.attr)
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                own.add(node.name)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                own.add(node.id)
+    return {name for name in used - own if name.startswith("_") and not name.startswith("__")}
+
+
 def config():
     return SSHClientConfig(None, False, False, False, "ann", "host.example", "host.example", 22)
 
 
 def test_every_private_part_that_is_used_is_listed():
-    assert private_names() <= {*PARTS, *FIELDS}
+    assert private_names_of_configuration() <= {*PARTS, *FIELDS}
+    assert private_names_elsewhere() == {"_make_global_request", "_valid_before"}
 
 
 @pytest.mark.parametrize("name", sorted(PARTS))
@@ -69,6 +84,12 @@ def test_a_certificate_tells_its_end():
     decoded = decode_ssh_certificate(made.public_data)
     assert CERT_TYPE_USER == 1
     assert decoded._valid_before > 1_700_000_000
+
+
+def test_a_connection_can_send_a_request_that_needs_an_answer():
+    found = inspect.signature(asyncssh.SSHClientConnection._make_global_request)
+    assert [*found.parameters] == ["self", "request", "args"]
+    assert inspect.iscoroutinefunction(asyncssh.SSHClientConnection._make_global_request)
 
 
 def test_received_data_passes_a_method_that_can_be_overridden():

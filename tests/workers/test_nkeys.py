@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pushsalt.errors import UsageError
 from pushsalt.workers import nkeys
 from pushsalt.workers.nkeys import NKey
+from tests.beds.nats import claims_of
 
 #: a key, and its signature of a nonce, as the tests of mmmries/nkeys have them
 SEED = "SUAMLK2ZNL35WSMW37E7UD4VZ7ELPKW7DHC3BWBSD2GCZ7IUQQXZIORRBU"
@@ -48,7 +49,7 @@ def test_a_jwt_is_signed_by_its_issuer():
     signed, _, signature = jwt.rpartition(".")
     public = Ed25519PublicKey.from_public_bytes(account._key.public_key().public_bytes_raw())
     public.verify(base64.urlsafe_b64decode(signature + "=="), signed.encode())
-    claims = nkeys.claims_of(jwt)
+    claims = claims_of(jwt)
     assert (claims["iss"], claims["sub"]) == (account.public, user.public)
     assert claims["nats"]["pub"] == {"allow": ["a.b"]} and claims["nats"]["sub"] == {"allow": ["c.>"]}
 

@@ -9,6 +9,7 @@ import pytest
 from pushsalt.errors import UsageError
 from pushsalt.workers import keys, names, nkeys, setup
 from pushsalt.workers.seal import controller_keys, site_keys
+from tests.beds.nats import claims_of
 from tests.beds.project import Project
 
 pytestmark = pytest.mark.slow
@@ -61,8 +62,7 @@ def test_further_sites_have_the_same_operator_and_account(project_folder):
     for site in ("a", "b"):
         assert project_folder.run("worker", "init", site).code == 0
     found = [
-        nkeys.claims_of(nkeys.jwt_of((project_folder.folder / f"worker-{site}/site.creds").read_text()))
-        for site in "ab"
+        claims_of(nkeys.jwt_of((project_folder.folder / f"worker-{site}/site.creds").read_text())) for site in "ab"
     ]
     assert found[0]["iss"] == found[1]["iss"] and found[0]["sub"] != found[1]["sub"]
     for site, claims in zip("ab", found, strict=True):

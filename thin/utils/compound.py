@@ -41,7 +41,7 @@ def parse(words):
         if before is None and word not in ("(", "not"):
             raise ValueError("begins with %r" % word)
         if before == "(" and word in ("and", "or"):
-            raise ValueError("has %r right behind a '('" % word)
+            raise ValueError("has %r directly after a '('" % word)
         if word == "not" and before is not None and before not in ("and", "or", "("):
             tokens.append("and")
         tokens.append(word)
@@ -122,7 +122,7 @@ def holds(tree, truths):
         return (all if kind == "and" else any)(holds(part, truths) for part in tree[1])
     if kind == "call":
         holds(tree[1], truths)
-        raise ValueError("has a '(' right behind a target")
+        raise ValueError("has a '(' directly after a target")
     return False
 
 
