@@ -45,10 +45,10 @@ GROUP = GROUPS / f"pushsalt-fleet-{os.getpid()}"
 STAND_IN = """\
 import sys
 from pushsalt.model import TargetReturn
-from pushsalt.workers import jobhere
+from pushsalt.workers import worker_job
 async def run(runner, id):
     return TargetReturn(id, True, "value")
-jobhere.run = run
+worker_job.run = run
 from pushsalt.cli.__main__ import main
 sys.argv[0] = "pushsalt"
 sys.exit(main())

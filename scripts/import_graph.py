@@ -121,7 +121,7 @@ def order() -> list[str]:
     return [name for _, _, names in LAYERS for name in names]
 
 
-def room(name: str) -> str:
+def package_of(name: str) -> str:
     """``render`` of ``pushsalt.memo.tree``; empty for ``pushsalt`` itself."""
     return f"{name}.".split(".")[1]
 
@@ -219,8 +219,8 @@ def edges() -> dict[str, set[str]]:
     """Package -> the packages that its modules import."""
     found: dict[str, set[str]] = {}
     for name, path in modules():
-        others = {room(other) for other in imported(path)}
-        found.setdefault(room(name), set()).update(others - {room(name), ""})
+        others = {package_of(other) for other in imported(path)}
+        found.setdefault(package_of(name), set()).update(others - {package_of(name), ""})
     return found
 
 

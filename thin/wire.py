@@ -232,7 +232,7 @@ def pack(message):
     try:
         return packb(message, use_bin_type=True, default=_plain, unicode_errors="surrogateescape")
     except (OverflowError, ValueError):  # integers beyond 64 bits, endless nesting, lone surrogates
-        return packb(_tame(message), use_bin_type=True, default=_plain, unicode_errors="surrogateescape")
+        return packb(_packable(message), use_bin_type=True, default=_plain, unicode_errors="surrogateescape")
 
 
 def _whole(text):
@@ -244,17 +244,17 @@ def _whole(text):
     return text
 
 
-def _tame(value, depth=0):
+def _packable(value, depth=0):
     if depth > 200:
         return str(type(value))
     if isinstance(value, dict):
-        return {_tame(key, depth + 1): _tame(item, depth + 1) for key, item in value.items()}
+        return {_packable(key, depth + 1): _packable(item, depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_tame(item, depth + 1) for item in value]
+        return [_packable(item, depth + 1) for item in value]
     if isinstance(value, str):
         return _whole(value)
     if isinstance(value, (set, frozenset)):
-        return _tame(_plain(value), depth)
+        return _packable(_plain(value), depth)
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         return str(value)
     return value

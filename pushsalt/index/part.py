@@ -50,7 +50,7 @@ def pack(value: Any) -> bytes:
     try:
         return _packb(value)
     except (OverflowError, ValueError, RecursionError):  # integers over 64 bits, circular or too deep nesting
-        return _packb(_tame(value, 0))
+        return _packb(_packable(value, 0))
 
 
 def _packb(value: Any) -> bytes:
@@ -62,13 +62,13 @@ def _plain(value: Any) -> Any:
     return sorted(value, key=repr) if isinstance(value, set | frozenset) else str(value)
 
 
-def _tame(value: Any, depth: int) -> Any:
+def _packable(value: Any, depth: int) -> Any:
     if depth > _MOST_DEEP:
         return "..."
     if isinstance(value, dict):
-        return {_tame(key, depth + 1): _tame(item, depth + 1) for key, item in value.items()}
+        return {_packable(key, depth + 1): _packable(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_tame(item, depth + 1) for item in value]
+        return [_packable(item, depth + 1) for item in value]
     return str(value) if type(value) is int and not -(1 << 63) <= value < 1 << 64 else value
 
 

@@ -17,7 +17,7 @@ from pushsalt.model import Chunk
 
 
 @dataclass(frozen=True)
-class Things:
+class Parts:
     """Parts of a target. ``paths``: files; ``trees``: files with all that is below them; ``names``: ``user:www``,
     ``packages``."""
 
@@ -26,8 +26,8 @@ class Things:
     trees: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
 
-    def __or__(self, other: Things) -> Things:
-        return Things(
+    def __or__(self, other: Parts) -> Parts:
+        return Parts(
             self.everything or other.everything,
             self.paths | other.paths,
             self.trees | other.trees,
@@ -37,18 +37,18 @@ class Things:
 
 @dataclass(frozen=True)
 class Footprint:
-    """The things that a state reads, and those that it changes if it changes anything."""
+    """The parts of a target that a state reads, and those that it changes if it changes anything."""
 
-    reads: Things
-    writes: Things
+    reads: Parts
+    writes: Parts
 
 
-NOTHING: Final = Things()
-EVERYTHING: Final = Things(everything=True)
+NOTHING: Final = Parts()
+EVERYTHING: Final = Parts(everything=True)
 Rule = Callable[[Chunk], Footprint]
 
 #: Directories of package managers: their databases and the configuration of their repositories.
-_PACKAGES: Final = Things(
+_PACKAGES: Final = Parts(
     names=frozenset({"packages"}),
     trees=frozenset(
         (
@@ -69,7 +69,7 @@ _PACKAGES: Final = Things(
         )
     ),
 )
-_SERVICES: Final = Things(
+_SERVICES: Final = Parts(
     names=frozenset({"services"}),
     trees=frozenset(
         (
@@ -98,18 +98,18 @@ def of(chunk: Chunk, notes: Mapping[str, Any]) -> Footprint:
     creates = [path for path in _listed(chunk.get("creates")) if isinstance(path, str)]
     reads = reads | _paths(*creates)
     if isinstance(notes.get("real"), str):
-        extra = Things(paths=frozenset({notes["real"]}), trees=frozenset({notes["real"]} if writes.trees else ()))
+        extra = Parts(paths=frozenset({notes["real"]}), trees=frozenset({notes["real"]} if writes.trees else ()))
         reads, writes = reads | extra, writes | extra
     if isinstance(notes.get("missing"), str) and writes.paths | writes.trees:
         writes = writes | _paths(*_between(notes["missing"], str(chunk.get("name"))))
     return Footprint(reads, writes)
 
 
-def needs(chunk: Chunk, notes: Mapping[str, Any]) -> Iterator[tuple[Things, str]]:
-    """The missing things without which a state fails if it would change something, unless an earlier state provides
+def needs(chunk: Chunk, notes: Mapping[str, Any]) -> Iterator[tuple[Parts, str]]:
+    """The missing parts without which a state fails if it would change something, unless an earlier state provides
     them; each with a text for people."""
     for kind, name, words in notes.get("needs") or ():
-        accounts = Things(names=frozenset({f"user:{name}", f"group:{name}"}))
+        accounts = Parts(names=frozenset({f"user:{name}", f"group:{name}"}))
         yield (_paths(name) if kind == "path" else accounts), str(words)
     if chunk["state"] != "file" or chunk["fun"] == "absent":
         return
@@ -180,7 +180,7 @@ def _tree(chunk: Chunk) -> Footprint:
 def _archive(chunk: Chunk) -> Footprint:
     """A folder, and the digest of the source that is kept for the next run."""
     footprint = _tree(chunk)
-    kept = Things(names=frozenset(f"archive:{source}" for source in _listed(chunk.get("source"))))
+    kept = Parts(names=frozenset(f"archive:{source}" for source in _listed(chunk.get("source"))))
     return Footprint(footprint.reads | kept, footprint.writes | kept)
 
 
@@ -206,7 +206,7 @@ def _package(chunk: Chunk) -> Footprint:
 
 
 def _repository(chunk: Chunk) -> Footprint:
-    return Footprint(_PACKAGES, _PACKAGES | Things(trees=frozenset({"/etc/pki"})))
+    return Footprint(_PACKAGES, _PACKAGES | Parts(trees=frozenset({"/etc/pki"})))
 
 
 def _service(chunk: Chunk) -> Footprint:
@@ -217,7 +217,7 @@ def _user(chunk: Chunk) -> Footprint:
     name = str(chunk.get("name"))
     groups = [str(item) for key in ("groups", "optional_groups", "gid") for item in _listed(chunk.get(key))]
     home = chunk.get("home") if isinstance(chunk.get("home"), str) else f"/home/{name}"
-    names = Things(names=frozenset({f"user:{name}", *(f"group:{group}" for group in (name, *groups))}))
+    names = Parts(names=frozenset({f"user:{name}", *(f"group:{group}" for group in (name, *groups))}))
     own = names | _paths(*_ACCOUNTS, *_GROUPS)
     if chunk["fun"] == "absent" and (chunk.get("purge") or chunk.get("force")):
         return Footprint(own | _trees(home), EVERYTHING)
@@ -227,21 +227,21 @@ def _user(chunk: Chunk) -> Footprint:
 def _group(chunk: Chunk) -> Footprint:
     members = [str(item) for key in ("members", "addusers", "delusers") for item in _listed(chunk.get(key))]
     names = {f"group:{chunk.get('name')}", *(f"user:{member}" for member in members)}
-    own = Things(names=frozenset(names)) | _paths(*_GROUPS)
+    own = Parts(names=frozenset(names)) | _paths(*_GROUPS)
     return Footprint(own, own)
 
 
 def _command(chunk: Chunk) -> Footprint:
-    """A command: requisites and guards decide whether it runs, not the things that it reads."""
+    """A command: requisites and guards decide whether it runs, not the parts that it reads."""
     return Footprint(_paths(chunk.get("cwd")) | _sources(chunk), EVERYTHING)
 
 
 def _named(*paths: str, trees: Iterable[str] = (), names: Iterable[str] = ()) -> Rule:
-    """A rule for states that read and change these things."""
-    own = Things(paths=frozenset(paths), trees=frozenset(trees), names=frozenset(names))
+    """A rule for states that read and change these parts."""
+    own = Parts(paths=frozenset(paths), trees=frozenset(trees), names=frozenset(names))
 
     def rule(chunk: Chunk) -> Footprint:
-        reads = own | _sources(chunk) | Things(names=_owners(chunk).names)
+        reads = own | _sources(chunk) | Parts(names=_owners(chunk).names)
         return Footprint(reads, own)
 
     return rule
@@ -285,12 +285,12 @@ RULES: Final[dict[str, Rule]] = {
 }
 
 
-def _paths(*values: Any) -> Things:
-    return Things(paths=frozenset(_local(values)))
+def _paths(*values: Any) -> Parts:
+    return Parts(paths=frozenset(_local(values)))
 
 
-def _trees(*values: Any) -> Things:
-    return Things(trees=frozenset(_local(values)))
+def _trees(*values: Any) -> Parts:
+    return Parts(trees=frozenset(_local(values)))
 
 
 def _local(values: Iterable[Any]) -> Iterator[str]:
@@ -300,13 +300,13 @@ def _local(values: Iterable[Any]) -> Iterator[str]:
             yield posixpath.normpath(value.removeprefix("file://"))
 
 
-def _sources(chunk: Chunk) -> Things:
+def _sources(chunk: Chunk) -> Parts:
     """Local files among the sources."""
     values = [item for key in ("source", "sources", "source_hash", "if_missing") for item in _listed(chunk.get(key))]
     return _paths(*values, *(key for value in values if isinstance(value, Mapping) for key in value))
 
 
-def _owners(chunk: Chunk) -> Things:
+def _owners(chunk: Chunk) -> Parts:
     names = [
         f"{kind}:{chunk[key]}"
         for kind, key in (("user", "user"), ("user", "owner"), ("group", "group"))
@@ -314,7 +314,7 @@ def _owners(chunk: Chunk) -> Things:
     ]
     if chunk.get("contents_grains"):
         names.append("grains")
-    return Things(names=frozenset(names))
+    return Parts(names=frozenset(names))
 
 
 def _listed(value: Any) -> list[Any]:
@@ -326,7 +326,7 @@ def _listed(value: Any) -> list[Any]:
 
 @dataclass
 class Written:
-    """The things that earlier states have changed or may have changed, with the tags of these states."""
+    """The parts that earlier states have changed or may have changed, with the tags of these states."""
 
     _any: list[str] = field(default_factory=list)
     _all: list[str] = field(default_factory=list)
@@ -336,34 +336,34 @@ class Written:
     _below: dict[str, list[str]] = field(default_factory=dict)
     _names: dict[str, list[str]] = field(default_factory=dict)
 
-    def add(self, tag: str, things: Things) -> None:
-        """Add the things that a state changes."""
-        if things.everything:
+    def add(self, tag: str, parts: Parts) -> None:
+        """Add the parts that a state changes."""
+        if parts.everything:
             self._any.append(tag)
-        if things != NOTHING:
+        if parts != NOTHING:
             self._all.append(tag)
-        for path in things.paths | things.trees:
-            (self._trees if path in things.trees else self._paths).setdefault(path, []).append(tag)
+        for path in parts.paths | parts.trees:
+            (self._trees if path in parts.trees else self._paths).setdefault(path, []).append(tag)
             for folder in _above(path):
                 self._below.setdefault(folder, []).append(tag)
-        for name in things.names:
+        for name in parts.names:
             self._names.setdefault(name, []).append(tag)
 
-    def by(self, things: Things) -> Iterator[str]:
-        """The states that changed any of these things; a state may be yielded several times."""
-        if things == NOTHING:
+    def by(self, parts: Parts) -> Iterator[str]:
+        """The states that changed any of these parts; a state may be yielded several times."""
+        if parts == NOTHING:
             return
-        if things.everything:
+        if parts.everything:
             yield from self._all
             return
         yield from self._any
-        for name in things.names:
+        for name in parts.names:
             yield from self._names.get(name, ())
-        for path in things.paths | things.trees:
+        for path in parts.paths | parts.trees:
             yield from self._paths.get(path, ())
             for place in (path, *_above(path)):
                 yield from self._trees.get(place, ())
-        for path in things.trees:
+        for path in parts.trees:
             yield from self._below.get(path, ())
 
 

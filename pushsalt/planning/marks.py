@@ -72,7 +72,7 @@ class _State:
     own: Mark
     why: str
     footprint: footprints.Footprint
-    needs: Sequence[tuple[footprints.Things, str]]
+    needs: Sequence[tuple[footprints.Objects, str]]
     requires: Sequence[str]
     failhard: bool
     failed: bool

@@ -66,7 +66,7 @@ class Kind:
             from pushsalt.run import outliving
 
             if not self.may_be_kept:
-                raise outliving.nothing_there(self.work)
+                raise outliving.no_data_of_job(self.work)
             return await outliving.online(self)
         return await self.begin()
 

@@ -57,18 +57,18 @@ async def online(kind: Kind) -> tuple[Any, int]:
         if collected is not None:
             return collected
     if job.collects:
-        raise nothing_there(work)
+        raise no_data_of_job(work)
     try:
         return await kind.begin()
     except FinishedError:
         pass
     collected = await _collected(kind)
     if collected is None:
-        raise nothing_there(work)
+        raise no_data_of_job(work)
     return collected
 
 
-def nothing_there(work: Work) -> TargetError:
+def no_data_of_job(work: Work) -> TargetError:
     """The error of a target that has no data of the job to collect."""
     return TargetError(
         "connection_lost",

@@ -26,7 +26,7 @@ LIMIT: Final = 64
 KINDS: Final = frozenset({"file", "files", "salt", "tree", "template", "pillar", "ask"})
 
 
-async def serve_nothing(question: Message) -> Message:
+async def answer_with_error(question: Message) -> Message:
     """The default: answers each question with an error."""
     return {"error": f"nothing here answers {question.get('k')!r}", "exception": "SaltException"}
 

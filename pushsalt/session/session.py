@@ -87,7 +87,7 @@ class Session:
         *,
         start: Start | None = None,
         first: Sequence[Message] = (),
-        serve: Serve = questions.serve_nothing,
+        serve: Serve = questions.answer_with_error,
         on_event: OnEvent = lambda event: None,
         warnings: list[str] | None = None,
         channels: Channels | None = None,

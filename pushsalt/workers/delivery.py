@@ -14,7 +14,7 @@ from pushsalt.jobs.jid import began
 from pushsalt.model import TargetReturn
 from pushsalt.workers import connection as nats
 from pushsalt.workers import messages, names
-from pushsalt.workers.jobhere import JobHere
+from pushsalt.workers.worker_job import WorkerJob
 from pushsalt.workers.messages import Answer, Head, MessageError, NewerError
 from pushsalt.workers.parties import CONTROLLER, Box
 from pushsalt.workers.reading import read_all
@@ -64,10 +64,10 @@ class Host(Protocol):
     def count(self, number: int) -> None:
         """Change the number of targets in hand."""
 
-    def job(self, description: Description) -> AbstractAsyncContextManager[JobHere]:
+    def job(self, description: Description) -> AbstractAsyncContextManager[WorkerJob]:
         """The job of a description. Raises PushsaltError if it cannot be prepared."""
 
-    async def stop_step(self, job: JobHere) -> None:
+    async def stop_step(self, job: WorkerJob) -> None:
         """Take the step of stopping that was ordered before. Raises GivenBackError if the server does not tell."""
 
 
@@ -159,7 +159,7 @@ class Shard:
             del worker.finished[next(iter(worker.finished))]
         await self._done()
 
-    async def _run_targets(self, job: JobHere, ids: list[str], again: bool) -> None:
+    async def _run_targets(self, job: WorkerJob, ids: list[str], again: bool) -> None:
         tasks: dict[asyncio.Task[object], str] = {}
         is_stored = partial(self._is_stored, job.box, set(ids))
         for id in ids:
@@ -182,7 +182,7 @@ class Shard:
             await self._store(box, Answer(TargetReturn(id, error.as_return(), "error", error.exit_code)))
 
     @staticmethod
-    def _refused_by_server(job: JobHere, id: str, why: str) -> None:
+    def _refused_by_server(job: WorkerJob, id: str, why: str) -> None:
         """Tell the controllers that follow the job; the return stays at the target until it is stored."""
         job.project.reporter.warning(id, f"its return is not stored yet: {why}; trying again")
 

@@ -238,7 +238,7 @@ class Dispatcher:
         self._runner.stopping.works[id] = _Remote(self, id)
         if not future.done() and not self._is_awaited(id):
             if self._job.collects:
-                self._answer(failure(id, self._nothing_there(id)))
+                self._answer(failure(id, self._no_data_of_job(id)))
             else:
                 self._begin(id)
         try:
@@ -280,7 +280,7 @@ class Dispatcher:
             return False
         return self._job.collects or not self._ledger.shards[n].is_over
 
-    def _nothing_there(self, id: str) -> TargetError:
+    def _no_data_of_job(self, id: str) -> TargetError:
         jid = self._job.jid
         return TargetError(
             "connection_lost",

@@ -27,7 +27,7 @@ from pushsalt.workers import connection as nats
 from pushsalt.workers import local, messages, names, parties, plans
 from pushsalt.workers.connection import Connection, Pull
 from pushsalt.workers.delivery import LATER, GivenBackError, Shard
-from pushsalt.workers.jobhere import JobHere, Progress, Projects
+from pushsalt.workers.worker_job import WorkerJob, Progress, Projects
 from pushsalt.workers.messages import Head, MessageError
 from pushsalt.workers.parties import Box
 from pushsalt.workers.seal import Keys
@@ -79,8 +79,8 @@ class Worker:
         self._places = asyncio.Semaphore(width)
         self._projects = Projects(self._project)
         self.connection: Connection
-        self._jobs: dict[str, asyncio.Task[JobHere]] = {}
-        self._users: dict[asyncio.Task[JobHere], int] = {}
+        self._jobs: dict[str, asyncio.Task[WorkerJob]] = {}
+        self._users: dict[asyncio.Task[WorkerJob], int] = {}
         #: the last shards that this worker has finished: their job and number
         self.finished: dict[tuple[str, int], None] = {}
         self._shards: set[asyncio.Task[None]] = set()
@@ -175,7 +175,7 @@ class Worker:
                 with contextlib.suppress(GivenBackError):
                     await self.stop_step(task.result())
 
-    async def stop_step(self, job: JobHere) -> None:
+    async def stop_step(self, job: WorkerJob) -> None:
         """Take the step of stopping that was ordered before. Raises GivenBackError if the server does not tell."""
         try:
             stored = await self.connection.get(names.STOPPED_BUCKET, f"{job.jid}.{self.site}")
@@ -253,7 +253,7 @@ class Worker:
         return project
 
     @contextlib.asynccontextmanager
-    async def job(self, description: messages.Description) -> AsyncIterator[JobHere]:
+    async def job(self, description: messages.Description) -> AsyncIterator[WorkerJob]:
         """The job of a description, which its shards share. Raises PushsaltError if it cannot be prepared."""
         jid = description.jid
         task = self._jobs.get(jid)
@@ -269,7 +269,7 @@ class Worker:
                     0 if not task.done() or task.exception() else _LINGER, self._release, jid, task
                 )
 
-    async def _begin(self, description: messages.Description) -> JobHere:
+    async def _begin(self, description: messages.Description) -> WorkerJob:
         jid, loop = description.jid, asyncio.get_running_loop()
         told: list[Any] = []
         redactor = Redactor()
@@ -292,11 +292,11 @@ class Worker:
         plan = None
         if description.kind == "planned":
             plan = await plans.fetch(self.connection, self.party, jid, self.site, description.plan, project)
-        job = JobHere(description, project, self._places, self._width, plan)
+        job = WorkerJob(description, project, self._places, self._width, plan)
         await job.prepare()
         return job
 
-    def _release(self, jid: str, task: asyncio.Task[JobHere]) -> None:
+    def _release(self, jid: str, task: asyncio.Task[WorkerJob]) -> None:
         """Close a job that has no shard here any more."""
         if self._users.get(task) != 0:
             return  # it has shards again, or is closed
@@ -307,12 +307,12 @@ class Worker:
             self._shards.add(closing := asyncio.ensure_future(self._closed(task.result())))
             closing.add_done_callback(self._shards.discard)
 
-    async def _closed(self, job: JobHere) -> None:
+    async def _closed(self, job: WorkerJob) -> None:
         await job.close()
         self._projects.give_back(job.description.project, job.project)
 
 
-def _is_ready(task: asyncio.Task[JobHere]) -> bool:
+def _is_ready(task: asyncio.Task[WorkerJob]) -> bool:
     return task.done() and not task.cancelled() and not task.exception()
 
 

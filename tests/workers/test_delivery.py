@@ -12,10 +12,10 @@ from pushsalt.jobs.jid import new_jid
 from pushsalt.model import Target, TargetReturn
 from pushsalt.run.fanout import failure
 from pushsalt.session.handshake import from_frame
-from pushsalt.workers import connection, jobhere, messages, names
+from pushsalt.workers import connection, worker_job, messages, names
 from pushsalt.workers.connection import Pull
 from pushsalt.workers.delivery import GivenBackError, Shard, Stored
-from pushsalt.workers.jobhere import JobHere
+from pushsalt.workers.worker_job import WorkerJob
 from pushsalt.workers.messages import Answer, Description, Head
 from pushsalt.workers.parties import Box
 from pushsalt.workers.reading import read_all
@@ -28,8 +28,8 @@ def described(jid: str, resumes: bool = False) -> Description:
     return Description(jid, "raw", "true", [], {}, {}, {}, KEY, resumes)
 
 
-def job_here(jid: str) -> JobHere:
-    return JobHere(described(jid), None, asyncio.Semaphore(1), 1)  # type: ignore[arg-type]
+def job_here(jid: str) -> WorkerJob:
+    return WorkerJob(described(jid), None, asyncio.Semaphore(1), 1)  # type: ignore[arg-type]
 
 
 class Bed:
@@ -162,7 +162,7 @@ def test_a_resumed_shard_does_not_join_a_job_that_was_stopped(tmp_path, monkeypa
         worker = Worker("a", "nats://127.0.0.1", tmp_path)
         jid = new_jid()
 
-        async def begin(description: Description) -> JobHere:
+        async def begin(description: Description) -> WorkerJob:
             return job_here(jid)
 
         monkeypatch.setattr(worker, "_begin", begin)
@@ -203,7 +203,7 @@ def test_a_target_does_not_begin_if_its_return_is_stored_meanwhile(monkeypatch):
     async def is_stored(id: str, certain: bool) -> bool:
         return True
 
-    monkeypatch.setattr(jobhere, "run", run)
+    monkeypatch.setattr(worker_job, "run", run)
 
     async def test() -> None:
         await job_here(new_jid()).run("t", 1, store, True, is_stored)
@@ -228,9 +228,9 @@ def test_a_target_that_has_run_the_shard_for_another_worker_has_its_return(monke
         asked.append(certain)
         return is_there
 
-    monkeypatch.setattr(jobhere, "run", run)
-    monkeypatch.setattr(JobHere, "_runner", lambda *_: SimpleNamespace(handouts={}))
-    monkeypatch.setattr(JobHere, "answer", lambda self, result: Answer(result))
+    monkeypatch.setattr(worker_job, "run", run)
+    monkeypatch.setattr(WorkerJob, "_runner", lambda *_: SimpleNamespace(handouts={}))
+    monkeypatch.setattr(WorkerJob, "answer", lambda self, result: Answer(result))
     asyncio.run(job_here(new_jid()).run("t", 1, store, False, is_stored))
     assert [each.result.exit_code for each in kept] == codes
     assert asked == [True]
@@ -259,9 +259,9 @@ def test_two_shards_with_the_same_target_run_it_once(monkeypatch, code, times):
     async def test() -> None:
         await asyncio.gather(shard("first"), shard("second"))
 
-    monkeypatch.setattr(jobhere, "run", run)
-    monkeypatch.setattr(JobHere, "_runner", lambda *_: SimpleNamespace(handouts={}))
-    monkeypatch.setattr(JobHere, "answer", lambda self, result: Answer(result))
+    monkeypatch.setattr(worker_job, "run", run)
+    monkeypatch.setattr(WorkerJob, "_runner", lambda *_: SimpleNamespace(handouts={}))
+    monkeypatch.setattr(WorkerJob, "answer", lambda self, result: Answer(result))
     asyncio.run(test())
     assert began == ["t"] * times
     assert [[each.exit_code for each in found] for found in kept.values()] == [[code], [code]]

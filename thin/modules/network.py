@@ -1,6 +1,6 @@
 """Addresses, names, routes and connections of the target. Salt: ``salt/modules/network.py``.
 
-This file has interfaces, addresses and names. network_ways.py has routes and connections to other machines,
+This file has interfaces, addresses and names. network_routes.py has routes and connections to other machines,
 network_tools.py has functions that call other programs.
 """
 

@@ -77,7 +77,7 @@ def get_route(ip):
 
         pushsalt run '*' network.get_route 198.51.100.7
     """
-    words = (_out("ip", "route", "get", _sane(ip)).splitlines() or [""])[0].split()
+    words = (_out("ip", "route", "get", _host_argument(ip)).splitlines() or [""])[0].split()
     values = dict(zip(words, words[1:]))
     if "dev" not in values:
         raise CommandExecutionError("no route to %s: %s" % (ip, " ".join(words)))
@@ -144,7 +144,7 @@ def ping(host, timeout=False, return_boolean=False):
 
         pushsalt run '*' network.ping web01.example.org timeout=2
     """
-    command = ["ping"] + (["-W", str(timeout)] if timeout else []) + ["-c", "4", _sane(host)]
+    command = ["ping"] + (["-W", str(timeout)] if timeout else []) + ["-c", "4", _host_argument(host)]
     if return_boolean:
         return __salt__["cmd.run_all"](command, python_shell=False)["retcode"] == 0
     return __salt__["cmd.run"](command, python_shell=False)
@@ -172,7 +172,7 @@ def connect(host, port=None, **kwargs):
     family = {"ipv4": socket.AF_INET, "ipv6": socket.AF_INET6}.get(kwargs.get("family"), 0)
     kind = socket.SOCK_DGRAM if proto == "udp" else socket.SOCK_STREAM
     try:
-        address = socket.getaddrinfo(_sane(host), port, family, kind)[0]
+        address = socket.getaddrinfo(_host_argument(host), port, family, kind)[0]
     except (socket.gaierror, UnicodeError):
         return {"result": False, "comment": "Unable to resolve host %s on %s port %s" % (host, proto, port)}
     where = "%s (%s) on %s port %s" % (host, address[4][0], proto, port)
@@ -208,7 +208,7 @@ def dns_check(addr, port, safe=False, ipv6=None):
     result = []
     for family in families:
         try:
-            result = socket.getaddrinfo(_sane(addr), port, family, socket.SOCK_STREAM)
+            result = socket.getaddrinfo(_host_argument(addr), port, family, socket.SOCK_STREAM)
             break
         except (OSError, UnicodeError):
             continue
@@ -265,7 +265,7 @@ def dig(host):
         pushsalt run '*' network.dig web01.example.org
     """
     _need("dig")
-    return _out("dig", _sane(host))
+    return _out("dig", _host_argument(host))
 
 
 # Private functions
@@ -287,7 +287,7 @@ def _endpoint(text):
     return str(getattr(address, "ipv4_mapped", None) or address), int(port, 16)
 
 
-def _sane(host):
+def _host_argument(host):
     """Return an address unchanged; of a name, only characters that are allowed in names, and never an option."""
     from ipaddress import ip_address
 

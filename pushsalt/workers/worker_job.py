@@ -104,7 +104,7 @@ class _Turn:
         self.answer: Answer | None = None
 
 
-class JobHere:
+class WorkerJob:
     """A job, while this worker has shards of it. ``places`` limits the targets at a time, of all jobs."""
 
     def __init__(
