@@ -110,6 +110,11 @@ class Engine:
             self.create(rest)
         elif kind in ("start", "stop", "restart", "pause", "unpause"):
             self.move(kind, positional(rest)[0])
+        elif kind == "wait":
+            self.move("stop", rest[0])
+            self.out.append("1" if self.find("container", rest[0])[1]["Config"]["Cmd"][:1] == ["false"] else "0")
+        elif kind == "logs":
+            self.out.append("output of " + " ".join(self.find("container", rest[0])[1]["Config"]["Cmd"]))
         elif kind == "kill":
             self.find("container", positional(rest)[0])[1].setdefault("Signals", []).append(option(rest, "--signal"))
         elif kind == "rename":

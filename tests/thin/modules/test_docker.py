@@ -146,6 +146,30 @@ def test_a_container_is_started_stopped_and_removed(bed: Bed) -> None:
     assert bed.state("docker_container.absent", name="web")["changes"] == {}
 
 
+def test_a_container_is_run_to_its_end(bed: Bed) -> None:
+    job = {"name": "job", "image": "tiny:1", "command": "true now"}
+    ret = bed.state("docker_container.run", test=True, **job)
+    assert (ret["result"], ret["comment"], ret["changes"]) == (None, "Container would be run", {})
+    assert not bed.current()["container"]
+    ret = bed.state("docker_container.run", **job)
+    assert (ret["result"], ret["comment"]) == (True, "Container ran and exited with a return code of 0")
+    assert (ret["changes"]["ExitCode"], ret["changes"]["Logs"]) == (0, "output of true now")
+    first = bed.current()["container"]["job"]["Id"]
+    ret = bed.state("docker_container.run", **job)
+    assert ret["result"] is False and "Container 'job' exists. Run with replace=True" in ret["comment"]
+    ret = bed.state("docker_container.run", replace=True, **{**job, "command": "false"})
+    assert (ret["result"], ret["comment"]) == (False, "Container ran and exited with a return code of 1")
+    assert ret["changes"]["Replaces"] == [first]
+    ret = bed.state("docker_container.run", replace=True, failhard=False, auto_remove=True, **{**job, "command": "false"})
+    assert (ret["result"], ret["changes"]["ExitCode"]) == (True, 1)
+    assert not bed.current()["container"]
+    ret = bed.state("docker_container.run", bg=True, **job)
+    assert (ret["result"], ret["comment"]) == (True, "Container was run in the background")
+    assert "ExitCode" not in ret["changes"] and list(bed.current()["container"]) == ["job"]
+    ret = bed.state("docker_container.run", start=False, **job)
+    assert (ret["result"], ret["comment"]) == (False, "The 'start' argument is not supported")
+
+
 def test_failures_are_reported(bed: Bed) -> None:
     ret = bed.state("docker_container.running", name="x", image="far/away", command="true")
     assert ret["result"] is False
