@@ -35,6 +35,13 @@ def test_a_request_is_stored_shown_and_run(project: Project, tmp_path: Path) -> 
     assert project.json("run", "it", "state.run_request").data == {"it": {}}
 
 
+def test_a_dry_run_of_a_request_keeps_it(project: Project, tmp_path: Path) -> None:
+    project.json("run", "it", "state.request", "touch")
+    (ran,) = values(project.json("run", "it", "state.run_request", "--test").data["it"])
+    assert ran["result"] is None and not (tmp_path / "touched").exists()
+    assert list(project.json("run", "it", "state.check_request").data["it"]) == ["default"]
+
+
 def test_the_code_of_a_failed_command_reaches_all_guards_but_the_first(project: Project) -> None:
     """As real Salt 3008 does."""
     guard = "  test.nop:\n    - onlyif:\n      - {fun: test.echo, args: [x]}\n"
