@@ -105,12 +105,12 @@ def hide_pair(one: Any, other: Any) -> tuple[Any, Any]:
             both = [hide_pair(*pair) for pair in zip(one, other, strict=True)]
             return type(one)(pair[0] for pair in both), type(other)(pair[1] for pair in both)
         case (list() | tuple() | set() | frozenset(), list() | tuple() | set() | frozenset()):
-            return _only_here(one, other), _only_here(other, one)
+            return _without_counterparts(one, other), _without_counterparts(other, one)
         case _:
             return _unlike(one, other), _unlike(other, one)
 
 
-def _only_here(items: Any, others: Any) -> Any:
+def _without_counterparts(items: Any, others: Any) -> Any:
     """A list or set in which items that the other one does not have are hidden, if the other one has a mask."""
     if not _may_have_mask(others):
         return items

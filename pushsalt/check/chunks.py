@@ -119,7 +119,7 @@ def _files(chunk: Chunk, minion: Minion, subject: Subject, pillar: Mapping[str, 
         wanted = urls if key == "sources" else [urls]
         for one in wanted:
             tried = [one] if isinstance(one, str) else one
-            if any(_is_there(url, saltenv, minion, chunk["fun"] == "recurse") for url in tried):
+            if any(_exists(url, saltenv, minion, chunk["fun"] == "recurse") for url in tried):
                 continue
             text = f"{chunk['state']}.{chunk['fun']} '{chunk['__id__']}': "
             text += f"{tried[0]} does not exist" if len(tried) == 1 else f"none of {', '.join(tried)} exists"
@@ -137,7 +137,7 @@ def _flat(value: Any) -> list[str]:
     return texts
 
 
-def _is_there(url: str, saltenv: str, minion: Minion, folder: bool) -> bool:
+def _exists(url: str, saltenv: str, minion: Minion, folder: bool) -> bool:
     where = split_url(url, saltenv)
     if where is None:
         return True

@@ -168,15 +168,15 @@ class Group(_Commands):
         return [self.options_metavar or "", self.subcommand_metavar]
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [name for name in COMMANDS if _is_there(name)]
+        return [name for name in COMMANDS if _is_installed(name)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in COMMANDS or not _is_there(cmd_name):
+        if cmd_name not in COMMANDS or not _is_installed(cmd_name):
             return None
         return _made.get(cmd_name) or _command(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and args[0] in COMMANDS and _is_there(args[0]):
+        if args and args[0] in COMMANDS and _is_installed(args[0]):
             return super().resolve_command(ctx, args)
         commands = self.list_commands(ctx)
         option, name = ctx.meta.get(_AS_VALUE) or ("", "")
@@ -224,7 +224,7 @@ def _require_command(args: list[str], commands: list[str], of: str = "", call: s
 
 
 @functools.cache
-def _is_there(name: str) -> bool:
+def _is_installed(name: str) -> bool:
     module = COMMANDS[name][0]
     package = module.rpartition(".")[0]
     return bool(importlib.util.find_spec(package) and importlib.util.find_spec(module))

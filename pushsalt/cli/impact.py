@@ -115,11 +115,11 @@ def _sorted(client: Client, words: list[str], matched: bool) -> tuple[str | None
     if ".." in word or (not matched and repository(client.project).find(word) is not None):
         return word, None
     if not matched:
-        _known(client, word)
+        _check_target(client, word)
     return None, word
 
 
-def _known(client: Client, word: str) -> None:
+def _check_target(client: Client, word: str) -> None:
     """Raise UsageError for a word that is not a target expression."""
     from pushsalt.api import Selection
     from pushsalt.impact.impact import repository

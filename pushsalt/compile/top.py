@@ -93,14 +93,14 @@ def match_top(
                     text = f"A target in the top file for saltenv {saltenv!r} cannot be matched: {exc.message}"
                     where = place_in_tops(result.tops, saltenv, expression)
                     result.problems.append(Problem(text, where, exc.hint))
-    for saltenv, names in _elsewhere(master_tops, result).items():
+    for saltenv, names in _of_master_tops(master_tops, result).items():
         own = result.matches.get(saltenv, [])
         first, second = (list(names), own) if options.master_tops_first else (own, list(names))
         result.matches[saltenv] = first + [name for name in second if name not in first]
     return result
 
 
-def _elsewhere(
+def _of_master_tops(
     master_tops: Callable[[], Mapping[str, Sequence[str]]] | None, result: TopResult
 ) -> Mapping[str, Sequence[str]]:
     try:

@@ -67,7 +67,7 @@ def get_or_set_hash(minion: Minion, uri: Any, length: int = 8, chars: str = CHAR
 def _called(minion: Minion, uri: Any, call: Any) -> Any:
     sdb: Sdb = minion.project.command.sdb
     profile, key = split(uri) if is_uri(uri) else ("", "")
-    if key and not sdb.has(profile) and _named_elsewhere(minion, profile):
+    if key and not sdb.has(profile) and _in_pillar_or_minion_opts(minion, profile):
         text = f"{uri}: the sdb profile {profile!r} is in pillar or minion_opts, which is not supported"
         raise _refuse(text, "write it into the configuration: its driver runs on the controller")
     try:
@@ -76,7 +76,7 @@ def _called(minion: Minion, uri: Any, call: Any) -> Any:
         raise TargetError(exc.kind, f"{minion.id}: {exc.message}", exc.hint) from None
 
 
-def _named_elsewhere(minion: Minion, profile: str) -> bool:
+def _in_pillar_or_minion_opts(minion: Minion, profile: str) -> bool:
     settings = minion.opts.get(profile) or minion.pillar.get(profile)
     return isinstance(settings, dict) and "driver" in settings
 

@@ -40,7 +40,7 @@ def _callable_functions(minion: Minion) -> Mapping[str, Callable[..., Any]]:
     return {name: partial(function, minion) for name in allowed if (function := controller.named(name)) is not None}
 
 
-def _elsewhere(minion: Minion, function: str, args: tuple[Any, ...], both: Callable[..., Any]) -> Any:
+def _of_target(minion: Minion, function: str, args: tuple[Any, ...], both: Callable[..., Any]) -> Any:
     """The target's answer. For an offline target the result of ``both``, with the functions that both sides have."""
     if minion.has_target:
         return minion.remote(f"sys.{function}", list(args), {})
@@ -49,13 +49,13 @@ def _elsewhere(minion: Minion, function: str, args: tuple[Any, ...], both: Calla
 
 def list_functions(minion: Minion, *args: str, **kwargs: Any) -> list[str]:
     """The names of all functions, of those of some modules, or of those that match a glob."""
-    names = _elsewhere(minion, "list_functions", args, lambda functions, *args: sysdoc.chosen(functions, args))
+    names = _of_target(minion, "list_functions", args, lambda functions, *args: sysdoc.chosen(functions, args))
     return sorted({*names, *sysdoc.chosen(_callable_functions(minion), args)})
 
 
 def list_modules(minion: Minion, *args: str) -> list[str]:
     """The names of all modules, or of those that match a glob."""
-    names = _elsewhere(minion, "list_modules", args, lambda functions, *args: sysdoc.modules(functions, args))
+    names = _of_target(minion, "list_modules", args, lambda functions, *args: sysdoc.modules(functions, args))
     return sorted({*names, *sysdoc.modules(_callable_functions(minion), args)})
 
 
@@ -63,7 +63,7 @@ def doc(minion: Minion, *args: str) -> dict[str, Any]:
     """``{function: docstring}`` of all modules, of some, or of functions that match a glob."""
     own = _callable_functions(minion)
     docs = {name: sysdoc.plain(own[name].func.__doc__) for name in sysdoc.chosen(own, args)}  # type: ignore[attr-defined]
-    texts = _elsewhere(minion, "doc", args, _docs)
+    texts = _of_target(minion, "doc", args, _docs)
     return dict(sorted({**docs, **texts}.items()))
 
 
@@ -73,7 +73,7 @@ def _docs(functions: Mapping[str, Callable[..., Any]], *args: str) -> dict[str, 
 
 def argspec(minion: Minion, module: str = "") -> dict[str, Any]:
     """``{function: {args, defaults, varargs, kwargs}}`` of a module, or of functions that match a glob."""
-    specs = _elsewhere(minion, "argspec", (module,), sysdoc.argspecs)
+    specs = _of_target(minion, "argspec", (module,), sysdoc.argspecs)
     for name, spec in sysdoc.argspecs(_callable_functions(minion), module).items():
         earlier = specs.get(name)  # for a function that both have, the signature with more arguments
         if earlier is None or len(earlier["args"] or ()) < len(spec["args"] or ()):

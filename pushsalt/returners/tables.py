@@ -60,9 +60,7 @@ def store_return(dialect: Dialect, ret: Mapping[str, Any], outside: Outside) -> 
     row = dialect.columns(ret)
 
     def work(cursor: Any) -> None:
-        if outside.again and _is_there(
-            dialect, cursor, "salt_returns", {key: row[key] for key in ("jid", "id", "fun")}
-        ):
+        if outside.again and _has_row(dialect, cursor, "salt_returns", {key: row[key] for key in ("jid", "id", "fun")}):
             return
         cursor.execute(_insert(dialect, "salt_returns", row), list(row.values()))
 
@@ -89,7 +87,7 @@ def store_events(dialect: Dialect, events: Sequence[Mapping[str, Any]], outside:
 
     def work(cursor: Any) -> None:
         for row in rows:
-            if not (outside.again and _is_there(dialect, cursor, "salt_events", row)):
+            if not (outside.again and _has_row(dialect, cursor, "salt_events", row)):
                 cursor.execute(_insert(dialect, "salt_events", row), list(row.values()))
 
     _transaction(dialect, outside, work)
@@ -144,7 +142,7 @@ def _insert(dialect: Dialect, table: str, row: Mapping[str, Any]) -> str:
     return f"INSERT INTO {table} ({names}) VALUES ({', '.join([dialect.mark] * len(row))})"
 
 
-def _is_there(dialect: Dialect, cursor: Any, table: str, row: Mapping[str, Any]) -> bool:
+def _has_row(dialect: Dialect, cursor: Any, table: str, row: Mapping[str, Any]) -> bool:
     wanted = " AND ".join(f"{dialect.quote}{name}{dialect.quote} = {dialect.mark}" for name in row)
     cursor.execute(f"SELECT 1 FROM {table} WHERE {wanted}", list(row.values()))
     return cursor.fetchone() is not None

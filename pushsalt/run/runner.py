@@ -71,7 +71,7 @@ class Runner:
         #: called with each event from a target: (id, tag, data, whether it comes from ``fire_event``)
         self.on_event: Callable[[str, str, Any, bool], None] | None = None
         #: records a return before the target removes it
-        self.keep: Callable[[TargetReturn], Awaitable[None]] = _keep_nothing
+        self.keep: Callable[[TargetReturn], Awaitable[None]] = _discard
         #: id -> name of the hand-out, if other processes may have the same job; see thin/handouts.py
         self.handouts: dict[str, str] = {}
         self.on_value = on_value
@@ -202,7 +202,7 @@ class Runner:
             digest_cache.keep()
 
 
-async def _keep_nothing(result: TargetReturn) -> None:
+async def _discard(result: TargetReturn) -> None:
     """``Runner.keep`` for a job without record."""
 
 

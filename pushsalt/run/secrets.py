@@ -33,7 +33,7 @@ _ELSEWHERE: Final = frozenset(
     nacl.config gpg_keydir age_identity ext_pillar vault""".split()  # noqa: SIM905
 )
 #: Fields of a target that may have URIs.
-_MARKED: Final = (*URI_FIELDS, "pillar", "minion_opts")
+_DEFERRABLE: Final = (*URI_FIELDS, "pillar", "minion_opts")
 _GIT: Final = ("gitfs_", "git_pillar_")
 
 
@@ -148,7 +148,9 @@ class Secrets:
         targets = self._project.inventory.targets
         names = [target.manager, *target.jump] if target.manager else target.jump
         way = [targets[name] for name in names if name in targets]
-        return bool(self._options) or any(_has_marks(each) for each in (target, *way)) or any(each.jump for each in way)
+        return (
+            bool(self._options) or any(_has_deferred(each) for each in (target, *way)) or any(each.jump for each in way)
+        )
 
     def ready(self, target: Target) -> Target:
         """The target with its values, after those of its manager and jump hosts were fetched. Raises TargetError."""
@@ -168,9 +170,9 @@ class Secrets:
         if before is not None and before[0] is target:
             return before[1]
         values: dict[str, Any] = {}
-        for name in _MARKED:
+        for name in _DEFERRABLE:
             value = getattr(target, name)
-            new = replaced(value, _is_marked, self._giving(target, name))
+            new = replaced(value, _is_deferred, self._giving(target, name))
             if new is not value:
                 values[name] = _checked(target, name, value, new)
         if not values:
@@ -230,12 +232,12 @@ class Secrets:
             raise ConfigError(f"a login of a git remote: {exc.message}", exc.hint) from None
 
 
-def _is_marked(value: Any) -> bool:
+def _is_deferred(value: Any) -> bool:
     return isinstance(value, Deferred)
 
 
-def _has_marks(target: Target) -> bool:
-    return any(has(getattr(target, name), _is_marked) for name in _MARKED)
+def _has_deferred(target: Target) -> bool:
+    return any(has(getattr(target, name), _is_deferred) for name in _DEFERRABLE)
 
 
 def _setting(target: Target, name: str, deferred: Any) -> str:

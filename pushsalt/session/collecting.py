@@ -42,7 +42,7 @@ class Collector(Session):
         warnings: list[str],
     ) -> Collector:
         """Ask for the run of the job ``start.job``. Raises TargetError when the target cannot be asked."""
-        session = cls(target, _answers_nothing, on_event, warnings)
+        session = cls(target, _answer_with_error, on_event, warnings)
         ours = Ours(lambda: session._channel, session._use, session._warn, session._fail, on_event)
         session._survival = Survival(target, runtime, start, reconnect, ours)
         session._survival.attach()
@@ -85,5 +85,5 @@ class Collector(Session):
             super()._message(message)
 
 
-async def _answers_nothing(question: Message) -> Message:
+async def _answer_with_error(question: Message) -> Message:
     return {"error": "the process that began the run is gone", "exception": "SaltException"}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.errors import CommandError
 from pushsalt.workers import names
-from pushsalt.workers.parties import is_here
+from pushsalt.workers.parties import is_on_loopback
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,7 +70,7 @@ class Connection:
     def __init__(self, nc: Any, url: str) -> None:
         self.nc = nc
         #: whether all servers are on this machine
-        self.loopback = is_here(url)
+        self.loopback = is_on_loopback(url)
         self.js = nc.jetstream(timeout=CONNECT, prefix=names.api_of(nc))
         self._said_full = 0.0
         #: bytes of the answer to one request for messages; the requests of all consumers become smaller

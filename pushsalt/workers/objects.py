@@ -364,6 +364,6 @@ def furnish(project: Project, keys_folder: Path | None) -> None:
     Private SSH keys are those of ``keys_folder/ssh``, by the names of the files in the inventory.
     """
     folder = project.config.project
-    if folder is not None and unpack.is_made_here(folder):
+    if folder is not None and unpack.is_unpacked_project(folder):
         ssh_keys = keys_folder.absolute() / "ssh" if keys_folder is not None else None
         vars(project)["inventory"] = unpack.inventory_of(folder, project.hide, ssh_keys)

@@ -103,7 +103,7 @@ def controllers_of(config: Config, url: str) -> Party:
     from pushsalt.workers import seal
 
     folder = keys_folder_of(config)
-    if folder is None and is_here(url):
+    if folder is None and is_on_loopback(url):
         return Plain()
     return seal.controller_keys(folder)
 
@@ -145,7 +145,7 @@ def keys_folder_of(config: Config) -> Path | None:
 def site(folder: Path | None, url: str) -> Party:
     """The keys of a site's workers. Raises UsageError without them, unless the server is on this machine."""
     if folder is None:
-        if is_here(url):
+        if is_on_loopback(url):
             return Plain()
         hint = "make them with `pushsalt worker init SITE`, and name their folder by --keys"
         raise UsageError("a worker needs the keys of its site, unless the server is on this machine", hint)
@@ -154,7 +154,7 @@ def site(folder: Path | None, url: str) -> Party:
     return seal.site_keys(folder)
 
 
-def is_here(url: str) -> bool:
+def is_on_loopback(url: str) -> bool:
     """Whether all servers of the URL are on this machine."""
     from ipaddress import ip_address
     from urllib.parse import urlsplit
@@ -162,9 +162,9 @@ def is_here(url: str) -> bool:
     for each in url.split(","):
         host = urlsplit(each.strip() if "//" in each else f"nats://{each.strip()}").hostname or ""
         try:
-            here = host == "localhost" or ip_address(host).is_loopback
+            loopback = host == "localhost" or ip_address(host).is_loopback
         except ValueError:
-            here = False
-        if not here:
+            loopback = False
+        if not loopback:
             return False
     return True

@@ -41,7 +41,7 @@ class Place(Protocol):
         """End, and close the runner."""
 
 
-class Here:
+class Locally:
     """This process runs the targets."""
 
     begins_early = True
@@ -62,7 +62,7 @@ def place_of(project: Project, settings: Settings, runner: Runner, ids: Sequence
     check = batch_check(project, runner.job, course, partial(run_in, project, settings))
     url = url_of(project, runner.job)
     if not url:
-        return Here(runner, check)
+        return Locally(runner, check)
     from pushsalt.workers.dispatch import Dispatcher
 
     course.width = course.size or course.total

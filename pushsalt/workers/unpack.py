@@ -290,7 +290,7 @@ def options_of(folder: Path) -> dict[str, Any]:
     return {LIMITS: limits} if limits else {}
 
 
-def is_made_here(folder: Path) -> bool:
+def is_unpacked_project(folder: Path) -> bool:
     """Whether ``Store.build`` made this folder."""
     return (folder / "about").is_file() and (folder / "inventory.rows").is_file()
 

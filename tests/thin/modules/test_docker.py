@@ -160,7 +160,9 @@ def test_a_container_is_run_to_its_end(bed: Bed) -> None:
     ret = bed.state("docker_container.run", replace=True, **{**job, "command": "false"})
     assert (ret["result"], ret["comment"]) == (False, "Container ran and exited with a return code of 1")
     assert ret["changes"]["Replaces"] == [first]
-    ret = bed.state("docker_container.run", replace=True, failhard=False, auto_remove=True, **{**job, "command": "false"})
+    ret = bed.state(
+        "docker_container.run", replace=True, failhard=False, auto_remove=True, **{**job, "command": "false"}
+    )
     assert (ret["result"], ret["changes"]["ExitCode"]) == (True, 1)
     assert not bed.current()["container"]
     ret = bed.state("docker_container.run", bg=True, **job)
