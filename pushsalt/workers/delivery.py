@@ -14,10 +14,10 @@ from pushsalt.jobs.jid import began
 from pushsalt.model import TargetReturn
 from pushsalt.workers import connection as nats
 from pushsalt.workers import messages, names
-from pushsalt.workers.worker_job import WorkerJob
 from pushsalt.workers.messages import Answer, Head, MessageError, NewerError
 from pushsalt.workers.parties import CONTROLLER, Box
 from pushsalt.workers.reading import read_all
+from pushsalt.workers.worker_job import WorkerJob
 
 if TYPE_CHECKING:
     from collections.abc import Callable

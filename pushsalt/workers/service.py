@@ -27,11 +27,11 @@ from pushsalt.workers import connection as nats
 from pushsalt.workers import local, messages, names, parties, plans
 from pushsalt.workers.connection import Connection, Pull
 from pushsalt.workers.delivery import LATER, GivenBackError, Shard
-from pushsalt.workers.worker_job import WorkerJob, Progress, Projects
 from pushsalt.workers.messages import Head, MessageError
 from pushsalt.workers.parties import Box
 from pushsalt.workers.seal import Keys
 from pushsalt.workers.siteproject import SiteProject
+from pushsalt.workers.worker_job import Progress, Projects, WorkerJob
 
 if TYPE_CHECKING:
     from pushsalt.events import Reporter

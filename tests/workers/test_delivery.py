@@ -12,14 +12,14 @@ from pushsalt.jobs.jid import new_jid
 from pushsalt.model import Target, TargetReturn
 from pushsalt.run.fanout import failure
 from pushsalt.session.handshake import from_frame
-from pushsalt.workers import connection, worker_job, messages, names
+from pushsalt.workers import connection, messages, names, worker_job
 from pushsalt.workers.connection import Pull
 from pushsalt.workers.delivery import GivenBackError, Shard, Stored
-from pushsalt.workers.worker_job import WorkerJob
 from pushsalt.workers.messages import Answer, Description, Head
 from pushsalt.workers.parties import Box
 from pushsalt.workers.reading import read_all
 from pushsalt.workers.service import Worker, stop_purpose
+from pushsalt.workers.worker_job import WorkerJob
 
 KEY = b"k" * 32
 
