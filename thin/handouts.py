@@ -51,7 +51,7 @@ def heard(down):
 
 
 def note(state, text):
-    """Write the note of the job ``state["job"]``. An OSError is ignored: usually nobody needs the note."""
+    """Write the note of the job ``state["job"]``. An OSError is ignored, since the note is rarely needed."""
     try:
         try:
             os.mkdir(DONE, 0o700, dir_fd=state["dir_fd"])

@@ -34,7 +34,7 @@ _UNSYNCED: Final = 90
 
 def _lasting(grains: Any) -> Any:
     """Grains without ``pid``, that of a process that has ended: with it, no entry would equal the one before, and each
-    would be written and synced anew.
+    would be written and synced again.
     """
     return {name: value for name, value in grains.items() if name != "pid"} if isinstance(grains, dict) else grains
 

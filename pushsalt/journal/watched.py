@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Drift:
-    """A target that has drifted: ``tags`` of its states. ``what``: stands for the SLS that were looked at."""
+    """A target that has drifted: ``tags`` of its states. ``what``: a key of the SLS that were checked."""
 
     what: str
     id: str

@@ -20,7 +20,7 @@ _MANY: Final = 2000
 class Writer:
     """Writes the events of one job into the journal. ``put`` does not block and never raises; end with ``close``.
 
-    Nobody waits until the thread has closed a file of SQLite, which then syncs it.
+    ``close`` does not wait until the thread has closed SQLite's file, which syncs it.
     """
 
     def __init__(self, journal: EventJournal) -> None:

@@ -336,7 +336,7 @@ class Dispatcher:
     # returns ----------------------------------------------------------------------------------------------------------
 
     async def _read_backlog(self, reader: Reader) -> None:
-        """Read what is stored of the job, before it goes on."""
+        """Read the stored returns of the job, before it continues."""
         left = reader.there
         while left > 0:
             got = 0

@@ -1,4 +1,4 @@
-"""Watches the shards of a job that nobody works on: their site has no worker, or they are gone."""
+"""Watches the shards of a job that no worker runs: their site has none, or the shards are lost."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def _in_force(name, kind):
 
 def sync_all(name, **kwargs):
     """
-    Users' own modules of every kind are in force
+    Users' own modules of every kind are in use
 
     .. code-block:: yaml
 
@@ -27,7 +27,7 @@ def sync_all(name, **kwargs):
 
 def sync_beacons(name, **kwargs):
     """
-    Users' own beacons are in force
+    Users' own beacons are in use
 
     .. code-block:: yaml
 
@@ -39,7 +39,7 @@ def sync_beacons(name, **kwargs):
 
 def sync_clouds(name, **kwargs):
     """
-    Users' own clouds are in force
+    Users' own clouds are in use
 
     .. code-block:: yaml
 
@@ -51,7 +51,7 @@ def sync_clouds(name, **kwargs):
 
 def sync_engines(name, **kwargs):
     """
-    Users' own engines are in force
+    Users' own engines are in use
 
     .. code-block:: yaml
 
@@ -63,7 +63,7 @@ def sync_engines(name, **kwargs):
 
 def sync_executors(name, **kwargs):
     """
-    Users' own executors are in force
+    Users' own executors are in use
 
     .. code-block:: yaml
 
@@ -75,7 +75,7 @@ def sync_executors(name, **kwargs):
 
 def sync_grains(name, **kwargs):
     """
-    Users' own grains are in force
+    Users' own grains are in use
 
     .. code-block:: yaml
 
@@ -87,7 +87,7 @@ def sync_grains(name, **kwargs):
 
 def sync_log_handlers(name, **kwargs):
     """
-    Users' own log handlers are in force
+    Users' own log handlers are in use
 
     .. code-block:: yaml
 
@@ -99,7 +99,7 @@ def sync_log_handlers(name, **kwargs):
 
 def sync_matchers(name, **kwargs):
     """
-    Users' own matchers are in force
+    Users' own matchers are in use
 
     .. code-block:: yaml
 
@@ -111,7 +111,7 @@ def sync_matchers(name, **kwargs):
 
 def sync_modules(name, **kwargs):
     """
-    Users' own modules are in force
+    Users' own modules are in use
 
     .. code-block:: yaml
 
@@ -123,7 +123,7 @@ def sync_modules(name, **kwargs):
 
 def sync_output(name, **kwargs):
     """
-    Users' own output are in force
+    Users' own output are in use
 
     .. code-block:: yaml
 
@@ -135,7 +135,7 @@ def sync_output(name, **kwargs):
 
 def sync_outputters(name, **kwargs):
     """
-    Users' own outputters are in force
+    Users' own outputters are in use
 
     .. code-block:: yaml
 
@@ -147,7 +147,7 @@ def sync_outputters(name, **kwargs):
 
 def sync_pillar(name, **kwargs):
     """
-    Users' own pillar are in force
+    Users' own pillar are in use
 
     .. code-block:: yaml
 
@@ -159,7 +159,7 @@ def sync_pillar(name, **kwargs):
 
 def sync_proxymodules(name, **kwargs):
     """
-    Users' own proxymodules are in force
+    Users' own proxymodules are in use
 
     .. code-block:: yaml
 
@@ -171,7 +171,7 @@ def sync_proxymodules(name, **kwargs):
 
 def sync_renderers(name, **kwargs):
     """
-    Users' own renderers are in force
+    Users' own renderers are in use
 
     .. code-block:: yaml
 
@@ -183,7 +183,7 @@ def sync_renderers(name, **kwargs):
 
 def sync_resources(name, **kwargs):
     """
-    Users' own resources are in force
+    Users' own resources are in use
 
     .. code-block:: yaml
 
@@ -195,7 +195,7 @@ def sync_resources(name, **kwargs):
 
 def sync_returners(name, **kwargs):
     """
-    Users' own returners are in force
+    Users' own returners are in use
 
     .. code-block:: yaml
 
@@ -207,7 +207,7 @@ def sync_returners(name, **kwargs):
 
 def sync_sdb(name, **kwargs):
     """
-    Users' own sdb are in force
+    Users' own sdb are in use
 
     .. code-block:: yaml
 
@@ -219,7 +219,7 @@ def sync_sdb(name, **kwargs):
 
 def sync_serializers(name, **kwargs):
     """
-    Users' own serializers are in force
+    Users' own serializers are in use
 
     .. code-block:: yaml
 
@@ -231,7 +231,7 @@ def sync_serializers(name, **kwargs):
 
 def sync_states(name, **kwargs):
     """
-    Users' own states are in force
+    Users' own states are in use
 
     .. code-block:: yaml
 
@@ -243,7 +243,7 @@ def sync_states(name, **kwargs):
 
 def sync_thorium(name, **kwargs):
     """
-    Users' own thorium are in force
+    Users' own thorium are in use
 
     .. code-block:: yaml
 
@@ -255,7 +255,7 @@ def sync_thorium(name, **kwargs):
 
 def sync_tops(name, **kwargs):
     """
-    Users' own tops are in force
+    Users' own tops are in use
 
     .. code-block:: yaml
 
@@ -267,7 +267,7 @@ def sync_tops(name, **kwargs):
 
 def sync_utils(name, **kwargs):
     """
-    Users' own utils are in force
+    Users' own utils are in use
 
     .. code-block:: yaml
 
@@ -279,7 +279,7 @@ def sync_utils(name, **kwargs):
 
 def sync_wrapper(name, **kwargs):
     """
-    Users' own wrapper modules are in force
+    Users' own wrapper modules are in use
 
     .. code-block:: yaml
 
