@@ -29,7 +29,7 @@ SECRETS: Final = ("secret",)
 #: the first pause; each is twice the one before
 _PAUSE: Final = 0.5
 _MOST_RETRIES: Final = 10
-#: Statuses with which a server rejects a body for good. Others (401, 404 …) can be fixed in the configuration.
+#: Statuses with which a server rejects a body permanently. Others (401, 404 …) can be fixed in the configuration.
 _REFUSED: Final = (400, 405, 406, 409, 410, 411, 413, 414, 415, 422)
 #: the keys of a return that are sent; the receiver does not need the profile
 _KEYS: Final = ("return", "retcode", "success", "jid", "fun", "fun_args", "id", "phases")

@@ -42,7 +42,7 @@ async def run_on(runner: Runner, target: Target, id: str) -> TargetReturn:
     runner.stopping.works[id] = work
     try:
         result = await _returned(work)
-        # the target keeps the return until the session ends; who is told of a return relies on its record
+        # the target keeps the return until the session ends; callers that get a return rely on its record
         with contextlib.suppress(asyncio.CancelledError):
             if work.is_kept or runner.on_value is not None:
                 await runner.keep(result)

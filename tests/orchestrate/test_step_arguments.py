@@ -71,7 +71,7 @@ def test_the_saltenv_of_the_sls_is_that_of_inner_orchestrations(project):
     assert [found[id]["result"] for id in "xy"] == [True, True]
 
 
-def test_a_dry_run_calls_parallel_runners_only(project, tmp_path):
+def test_a_dry_run_calls_no_runner(project, tmp_path):
     mark = f"def mark(name):\n    open('{tmp_path}/' + name, 'w').close()\n    return {{}}\n"
     project.write("salt/_runners/own.py", mark)
     text = """
@@ -88,11 +88,11 @@ f: {salt.function: [{name: test.ping}, {tgt: 'no*'}]}
     assert found == {
         "r": (None, "Runner function 'own.mark' would be executed."),
         "w": (None, "Wheel function 'no.such' would be executed."),
-        "p": (True, "All runner functions executed successfully."),
+        "p": (None, "Runner functions would be executed: 'own.mark'."),
         "e": (None, "Orchestration would wait for event 'a/b'"),
         "f": (None, "Function test.ping would be executed on target no*"),
     }
-    assert (tmp_path / "p").exists() and not (tmp_path / "r").exists()
+    assert not (tmp_path / "p").exists() and not (tmp_path / "r").exists()
 
 
 def test_unknown_ids_of_a_list_are_targets_without_a_return(project):

@@ -356,6 +356,9 @@ def parallel_runners(name, runners, **kwargs):
         words = "The runners parameter must be a string or dict."
         return {"name": name, "result": False, "changes": {}, "comment": words}
     calls = [orchestration.runner_call(key, given) for key, given in runners.items()]
+    if __opts__.get("test"):  # Salt calls them, in a dry run too
+        words = "Runner functions would be executed: %s." % ", ".join("'%s'" % call["name"] for call in calls)
+        return {"name": name, "result": None, "changes": {}, "comment": words}
     try:
         found = link.ask("orchestrate.runners", [calls, __env__])
     except exceptions.SaltException as exc:
