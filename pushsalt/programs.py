@@ -6,9 +6,9 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pushsalt.discover import Trust, working_folder
 from pushsalt.errors import InventoryError
@@ -16,6 +16,7 @@ from pushsalt.model import Completed
 
 if TYPE_CHECKING:
     import subprocess
+    from types import FrameType
 
 #: Time limit of one program in seconds; targets wait for it.
 TIMEOUT: Final = 120.0
@@ -24,15 +25,31 @@ _LOOK: Final = 0.2
 #: Limit of the output of an inventory program in bytes.
 MAX_BYTES: Final = 64 * 1024 * 1024
 _waiting_threads: Final[set[int]] = set()
+#: thread -> what ``interrupt`` calls in it before its next program starts
+_interruptions: Final[dict[int, Callable[[], None]]] = {}
 #: The running programs that may use the terminal.
 _at_terminal: Final[set[subprocess.Popen[bytes]]] = set()
 
 
-def holds_this_thread() -> bool:
-    """Whether ``bounded`` is running in the calling thread, so that its event loop is blocked. For signal handlers."""
+def interrupt(leave: Callable[[], None]) -> None:
+    """For signal handlers: call ``leave``, which raises, if ``bounded`` blocks the event loop of this thread.
+
+    Otherwise it is called when ``bounded`` begins in this thread, unless the event loop handles the signal before and
+    calls ``forget_interruption``.
+    """
     import threading
 
-    return threading.get_ident() in _waiting_threads
+    if threading.get_ident() in _waiting_threads:
+        leave()
+    else:
+        _interruptions[threading.get_ident()] = leave
+
+
+def forget_interruption() -> None:
+    """The event loop of this thread has handled the signal."""
+    import threading
+
+    _interruptions.pop(threading.get_ident(), None)
 
 
 def run_program(argv: Sequence[str], *, input: bytes = b"", terminal: bool = False) -> Completed:
@@ -61,6 +78,7 @@ def _running(argv: Sequence[str], *, stdin: int, terminal: bool) -> Iterator[sub
     import subprocess
 
     life, kept = os.pipe()
+    signals = _DeferredSignals()
     try:
         process = subprocess.Popen(
             list(argv),
@@ -76,6 +94,7 @@ def _running(argv: Sequence[str], *, stdin: int, terminal: bool) -> Iterator[sub
             if terminal:
                 _at_terminal.add(process)
             try:
+                signals.handle()
                 yield process
             except BaseException:
                 if terminal:
@@ -89,8 +108,38 @@ def _running(argv: Sequence[str], *, stdin: int, terminal: bool) -> Iterator[sub
                 _at_terminal.discard(process)
             _tie(life, None)  # processes that it left in the background may continue
     finally:
+        signals.restore()
         os.close(life)
         os.close(kept)
+
+
+class _DeferredSignals:
+    """Defers Python's signal handlers while a program starts: one that raises would leave the program running.
+
+    Only the main thread has handlers.
+    """
+
+    def __init__(self) -> None:
+        import threading
+
+        self._received: list[int] = []
+        self._handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                handler = signal.getsignal(number)
+                if callable(handler):
+                    self._handlers[number] = handler
+                    signal.signal(number, lambda number, frame: self._received.append(number))
+
+    def handle(self) -> None:
+        """Restore the handlers, and call those of the received signals."""
+        self.restore()
+        for number in self._received:
+            self._handlers[number](number, None)
+
+    def restore(self) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
 
 
 def end_running() -> None:
@@ -178,12 +227,15 @@ def bounded(argv: Sequence[str], most: int, seconds: float) -> Completed:
 
     end = time.monotonic() + seconds
     out, err = bytearray(), bytearray()
-    with (
-        _running(argv, stdin=subprocess.DEVNULL, terminal=True) as process,
-        selectors.DefaultSelector() as waiting,
-    ):
-        try:
-            _waiting_threads.add(threading.get_ident())
+    thread = threading.get_ident()
+    _waiting_threads.add(thread)
+    try:
+        if (leave := _interruptions.pop(thread, None)) is not None:
+            leave()
+        with (
+            _running(argv, stdin=subprocess.DEVNULL, terminal=True) as process,
+            selectors.DefaultSelector() as waiting,
+        ):
             waiting.register(process.stdout, selectors.EVENT_READ, out)  # type: ignore[arg-type]
             waiting.register(process.stderr, selectors.EVENT_READ, err)  # type: ignore[arg-type]
             while waiting.get_map():
@@ -204,8 +256,8 @@ def bounded(argv: Sequence[str], most: int, seconds: float) -> Completed:
                 del err[:-65536]
             else:
                 process.wait(max(0.1, end - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            raise TimeoutError(f"{argv[0]} did not end in {seconds:g} seconds") from None
-        finally:
-            _waiting_threads.discard(threading.get_ident())
+    except subprocess.TimeoutExpired:
+        raise TimeoutError(f"{argv[0]} did not end in {seconds:g} seconds") from None
+    finally:
+        _waiting_threads.discard(thread)
     return Completed(0 if len(out) > most else process.returncode, bytes(out), bytes(err))

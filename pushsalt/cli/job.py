@@ -28,7 +28,7 @@ from pushsalt.cli.returns import Document, Hides, Returns
 from pushsalt.errors import EXIT_CHANGES, EXIT_INTERRUPTED, EXIT_OK, EXIT_TERMINATED, TargetError, UsageError
 from pushsalt.log import DEFAULT_LEVEL
 from pushsalt.model import TargetReturn
-from pushsalt.programs import end_running, holds_this_thread
+from pushsalt.programs import end_running, forget_interruption, interrupt
 
 if TYPE_CHECKING:
     from pushsalt.api import Client, JobOptions, Selection
@@ -269,6 +269,7 @@ class Work:
             self.on_result(result)
 
     def _on_signal(self, number: signal.Signals, stopped: asyncio.Event) -> None:
+        forget_interruption()
         if self.signal is None:
             self.signal = number
             self.client.stop(EXIT_OF_SIGNAL[number], gently=True)
@@ -286,10 +287,13 @@ class Work:
         """Signal handler: exit immediately if an inventory program blocks the event loop. No target has been contacted
         yet.
         """
-        if holds_this_thread():
+
+        def leave_now() -> None:
             self.signal = signal.Signals(number)
             stdio.print_error(f"stopped by {self.signal.name} while a program of the inventory ran")
             raise SystemExit(EXIT_OF_SIGNAL[self.signal])
+
+        interrupt(leave_now)
 
     def _say_stopping(self) -> None:
         if self.watcher.view:

@@ -71,12 +71,7 @@ GLOBAL = _rows(
         "Folder for the caches of grains, pillar, mine and resources.  [env: PUSHSALT_CACHE]",
         metavar="DIR",
     ),
-    Opt(
-        "session",
-        ("--session",),
-        "Keep connections for this time after their last use; 0 keeps none.",
-        metavar="DURATION",
-    ),
+    Opt("session", ("--session",), "Keep connections this long after their last use; 0: never.", metavar="DURATION"),
     Opt(
         "workers",
         ("--workers",),

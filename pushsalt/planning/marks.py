@@ -72,7 +72,7 @@ class _State:
     own: Mark
     why: str
     footprint: footprints.Footprint
-    needs: Sequence[tuple[footprints.Objects, str]]
+    needs: Sequence[tuple[footprints.Parts, str]]
     requires: Sequence[str]
     failhard: bool
     failed: bool

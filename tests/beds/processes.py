@@ -45,6 +45,15 @@ def cmdline(pid: int) -> bytes:
     return b""
 
 
+def is_alive(pid: int) -> bool:
+    """Whether a process runs: it exists, and is no zombie."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
 def leads_session(pid: int) -> bool:
     """Whether the process is a session leader; False if it has ended."""
     with contextlib.suppress(OSError):

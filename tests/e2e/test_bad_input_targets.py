@@ -234,7 +234,7 @@ def test_states_that_ran_before_the_timeout_are_shown(project: Project) -> None:
 
 
 def test_a_function_is_ended_by_its_timeout(project: Project) -> None:
-    done = project.json("run", "sleeps", "cmd.run", "sleep 322", "--timeout", "4")
+    done = project.json("run", "sleeps", "cmd.run", "sleep 322", "--timeout", "6")
     error = done.error("sleeps")
     assert (done.code, error["kind"]) == (3, "timeout")
     assert not _alive("sleep 322")

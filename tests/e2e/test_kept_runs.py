@@ -158,7 +158,7 @@ def test_jobs_wait_waits_for_a_detached_run(runs: Runs) -> None:
     assert len(jid) == 20 and jid.isdigit()
     (job,) = runs.jobs("--limit", "1")
     assert (job["jid"], job["state"], job["end"], job["unanswered"]) == (jid, "running", None, 0)
-    early = runs.project.json("jobs", "wait", jid, "--timeout", "2")
+    early = runs.project.json("jobs", "wait", jid, "--timeout", "5")
     assert early.code == 3 and early.data["t1"]["error"]["kind"] == "timeout", early.err
     again = runs.project.run("apply", "--rerun-failed", jid)
     assert again.code == 1 and "still running on its targets" in again.err

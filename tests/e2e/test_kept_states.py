@@ -251,7 +251,7 @@ def test_a_second_run_waits_for_the_lock(runs):
 
 def test_a_run_ends_at_the_timeout_of_its_job(runs):
     runs.apply()
-    done = runs.project.json("apply", "--timeout", "3", "t1", "long")
+    done = runs.project.json("apply", "--timeout", "8", "t1", "long")
     assert done.code == 3 and done.error("t1")["kind"] == "timeout"
     runs.go()
     runs.apply()

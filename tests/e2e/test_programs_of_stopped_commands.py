@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from pushsalt.cli.job import EXIT_OF_SIGNAL
+from tests.beds.processes import is_alive
 from tests.beds.project import Project
 
 pytestmark = pytest.mark.slow
@@ -32,14 +33,6 @@ def wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "the condition is not met"
         time.sleep(0.02)
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return status.rpartition(")")[2].split()[0] != "Z"
 
 
 def children_of(pid: int) -> list[int]:

@@ -168,6 +168,8 @@ def test_functions_of_resource_types_that_read_change_nothing(tmp_path: Path) ->
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
         try:
             project.run("grains", "*")
+            assert project.run("run", "d1", "pkg.install", "samba").code == 0
+            assert any(name.startswith("state/") for name in content(tmp_path)), "the dummy has a file for its state"
             for target, type in (("d1", "dummy"), ("api", "http_api")):
                 names = list(reading(ROOT / "thin" / "resources" / type / "modules"))
                 outcomes(project, target, [])
@@ -178,4 +180,3 @@ def test_functions_of_resource_types_that_read_change_nothing(tmp_path: Path) ->
         finally:
             server.shutdown()
     assert Api.changing == []
-    assert any(name.startswith("state/") for name in content(tmp_path)), "the dummy has a file for its state"

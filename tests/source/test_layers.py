@@ -44,7 +44,7 @@ def all_imports(path):
 
 
 def test_every_package_has_its_place():
-    rooms = {import_graph.room(name) for name in MODULES} - {""}
+    rooms = {import_graph.package_of(name) for name in MODULES} - {""}
     assert sorted(ORDER) == sorted(rooms)
 
 
@@ -54,9 +54,9 @@ def test_imports_point_down(room):
     wrong = {
         f"{name} imports {other}"
         for name, path in MODULES.items()
-        if import_graph.room(name) == room
+        if import_graph.package_of(name) == room
         for other in import_graph.imported(path)
-        if import_graph.room(other) not in {"", room, *below}
+        if import_graph.package_of(other) not in {"", room, *below}
     }
     assert not wrong
 
@@ -100,7 +100,7 @@ def test_relative_imports_are_refused(tmp_path):
 @pytest.mark.parametrize("room", CORE)
 def test_the_core_reaches_no_network_program_or_terminal(room):
     for name, path in MODULES.items():
-        if import_graph.room(name) == room:
+        if import_graph.package_of(name) == room:
             assert not {found for found in all_imports(path) if found.split(".")[0] in NOT_IN_CORE}, name
 
 
