@@ -201,9 +201,21 @@ def _agent(provider: str) -> Iterator[str]:
             raise CaError("there is no ssh-agent on this machine", hint="install OpenSSH's client programs") from None
         try:
             end = time.monotonic() + 10
-            while not Path(socket).exists() and time.monotonic() < end and process.poll() is None:
+            while not _listens(socket) and time.monotonic() < end and process.poll() is None:
                 time.sleep(0.01)
             yield socket
         finally:
             process.terminate()
             process.wait(10)
+
+
+def _listens(path: str) -> bool:
+    """Whether a server accepts connections at a socket; its file exists a moment before."""
+    import socket
+
+    with socket.socket(socket.AF_UNIX) as client:
+        try:
+            client.connect(path)
+        except OSError:
+            return False
+    return True

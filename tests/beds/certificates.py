@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.beds.processes import listens, wait_until
 from tests.beds.project import Done, Project
 from tests.beds.sshd import keygen
 
@@ -68,8 +68,7 @@ def agent(socket: Path, *keys: Path) -> Iterator[str]:
     """An agent that holds these keys."""
     process = subprocess.Popen(["ssh-agent", "-D", "-a", str(socket)], stdout=subprocess.DEVNULL)
     try:
-        while not socket.exists():
-            time.sleep(0.01)
+        wait_until(lambda: listens(socket))
         for key in keys:
             add(str(socket), str(key))
         yield str(socket)

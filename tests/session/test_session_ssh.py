@@ -214,7 +214,7 @@ async def test_a_connection_lost_in_mid_run(bed, options, open_session, tmp_path
     session = await open_session(target(bed), options)
     pids = tmp_path / "pids"
     call = asyncio.create_task(session.call("trouble.sleep", [60, str(pids)]))
-    while not pids.exists():
+    while not pids.exists() or not pids.read_text():
         await asyncio.sleep(0.01)
     worker, child, daemon = (int(pid) for pid in pids.read_text().split())
     try:

@@ -17,6 +17,7 @@ from pushsalt.errors import TargetError
 from pushsalt.model import Secret, Target
 from pushsalt.transport import ConnectOptions, connect, ssh
 from tests.beds import sshd
+from tests.beds.processes import listens
 from tests.beds.sshd import SshdBed, free_port, keygen
 
 pytestmark = [
@@ -342,7 +343,7 @@ async def test_the_agent_is_asked_once_for_all_targets(bed, tmp_path, monkeypatc
     socket = tmp_path / "agent"
     agent = subprocess.Popen(["ssh-agent", "-D", "-a", str(socket)], stdout=subprocess.DEVNULL)
     try:
-        while not socket.exists():
+        while not listens(socket):
             await asyncio.sleep(0.01)
         monkeypatch.setenv("SSH_AUTH_SOCK", str(socket))
         monkeypatch.setenv("HOME", str(tmp_path))
