@@ -39,7 +39,8 @@ async def wait_for(work: Work, what: str, seconds: float) -> dict[str, Any]:
         try:
             boot, is_young = await asyncio.wait_for(_boot(work, began), left)
         except asyncio.TimeoutError:
-            trouble = trouble or TargetError("connect_timeout", "no answer", "look at the machine")
+            if first is None:  # else it has answered before, and this attempt had too little time
+                trouble = trouble or TargetError("connect_timeout", "no answer", "look at the machine")
         except TargetError as exc:
             if exc.kind not in PASSING:
                 raise

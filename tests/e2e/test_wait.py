@@ -55,9 +55,9 @@ def test_wait_fails_if_a_target_does_not_come_up(make_project, bed):
 
 
 def test_wait_fails_if_a_target_is_not_restarted(make_project):
-    done = make_project().json("wait", "t1", "--for", "reboot", "--timeout", "3")
+    done = make_project().json("wait", "t1", "--for", "reboot", "--timeout", "8")
     error = done.error("t1")
-    assert done.code == 3 and error["kind"] == "timeout" and "was not restarted within 3 s" in error["message"]
+    assert done.code == 3 and error["kind"] == "timeout" and "was not restarted within 8 s" in error["message"]
 
 
 def test_invalid_conditions_and_offline_targets_are_errors(make_project):
