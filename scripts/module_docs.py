@@ -4,7 +4,7 @@
     python scripts/module_docs.py --missing  names the arguments that nobody describes
 
 What an argument means stands in the function's docstring, in the module's, or, where many functions mean the same by
-it, in scripts/module_arguments.yaml: for all modules, or for one.
+it, in scripts/module_arguments.yaml: for all modules, for one, or for one function.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _public(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
 
 @functools.cache
 def shared() -> dict[str, str]:
-    """The meaning of arguments that many functions have, by name, or by ``module.name``."""
+    """The meaning of arguments, by name, by ``module.name``, or by ``module.function.name``."""
     loaded = yaml.safe_load(SHARED.read_text("utf-8"))
     found: dict[str, str] = dict(loaded["all"])
     for module, names in loaded["modules"].items():
@@ -130,8 +130,10 @@ def unnamed(module: Module, function: Function) -> list[str]:
     return [name for name in function.arguments if not re.search(rf"\b{re.escape(name)}\b", text)]
 
 
-def meaning(module: Module, name: str, meanings: Mapping[str, str]) -> str | None:
-    return meanings.get(f"{module.name}.{name}") or meanings.get(name)
+def meaning(module: Module, function: str, name: str, meanings: Mapping[str, str]) -> str | None:
+    """The most specific meaning of an argument of ``function``, a name without its module."""
+    keys = (f"{module.name}.{function}.{name}", f"{module.name}.{name}", name)
+    return next((meanings[key] for key in keys if key in meanings), None)
 
 
 def missing() -> Iterator[str]:
@@ -140,7 +142,7 @@ def missing() -> Iterator[str]:
     for module in modules():
         for function in module.functions.values():
             for name in unnamed(module, function):
-                if meaning(module, name, meanings) is None:
+                if meaning(module, function.name, name, meanings) is None:
                     yield f"{module.kind}: {module.name}.{function.name}: {name}"
 
 
@@ -209,9 +211,10 @@ def page(module: Module, meanings: Mapping[str, str]) -> str:
 def _function(module: Module, function: Function, meanings: Mapping[str, str]) -> list[str]:
     full = f"{module.name}.{function.name}"
     lines = [f"## {full}", "", "```python", *_signature(full, function.args), "```", "", *markdown(function.doc)]
-    more = [(name, meaning(module, name, meanings)) for name in unnamed(module, function) if name != "name"]
-    if any(text for _, text in more):
-        lines += ["", *(f"- `{name}`: {text}" for name, text in more if text)]
+    more = [(name, meaning(module, function.name, name, meanings)) for name in unnamed(module, function)]
+    described = [(name, text) for name, text in more if text and text != meanings["name"]]
+    if described:
+        lines += ["", *(f"- `{name}`: {text}" for name, text in described)]
     files = [file.rpartition("/")[2].removesuffix(".py") for file in function.files]
     if len(module.docs) > 1 and len(files) < len(module.docs):
         lines += ["", f"In {', '.join(f'`{file}`' for file in sorted(files))}."]

@@ -79,7 +79,7 @@ def arguments(name: str) -> dict[str, tuple[str, str]]:
     meanings: dict[str, tuple[str, str]] = {}
     for argument, default in _defaults(function.args).items():
         default = "the ID" if argument == "name" else default
-        meanings[argument] = (default, extra.get(argument) or terms.get(argument) or _shared(module, argument))
+        meanings[argument] = (default, extra.get(argument) or terms.get(argument) or _shared(module, function.name, argument))
     for argument, text in {**terms, **extra}.items():
         if not argument.startswith("*"):
             meanings.setdefault(argument, ("", extra.get(argument) or text))
@@ -148,8 +148,8 @@ def _prose(doc: str) -> list[str]:
     return [first, *kept[1:]]
 
 
-def _shared(module: module_docs.Module, argument: str) -> str:
-    return module_docs.meaning(module, argument, module_docs.shared()) or ""
+def _shared(module: module_docs.Module, function: str, argument: str) -> str:
+    return module_docs.meaning(module, function, argument, module_docs.shared()) or ""
 
 
 def _passed_on(name: str) -> dict[str, str]:
@@ -167,7 +167,7 @@ def _passed_on(name: str) -> dict[str, str]:
             terms = _terms(ast.get_docstring(node) or "")
             for argument in {**_defaults(node.args), **terms}:
                 if argument not in _INNER:
-                    text = terms.get(argument) or _shared(module, argument)
+                    text = terms.get(argument) or _shared(module, function, argument)
                     texts[argument] = texts.get(argument) or text
                     files.setdefault(argument, []).append(Path(path).stem)
     for argument, text in texts.items():

@@ -47,6 +47,11 @@ def test_every_argument_is_described(made):
     assert not list(made.missing()), "name each in the docstring, or in scripts/module_arguments.yaml"
 
 
+def test_descriptions_say_more_than_the_name(made):
+    vague = [key for key, text in made.shared().items() if re.fullmatch(r"(The|Its|An?) \w+\.", text)]
+    assert not vague, "say what it is for"
+
+
 def test_no_argument_stands_within_the_text_of_another_one(made):
     """An argument has a line of its own: ``force Install it again`` is one that was joined with its text."""
     joined = []
