@@ -46,7 +46,7 @@ def interrupt(leave: Callable[[], None]) -> None:
 
 
 def forget_interruption() -> None:
-    """The event loop of this thread has handled the signal."""
+    """Called when the event loop of this thread has handled the signal: ``bounded`` does not leave for it."""
     import threading
 
     _interruptions.pop(threading.get_ident(), None)
@@ -124,11 +124,13 @@ class _DeferredSignals:
 
         self._received: list[int] = []
         self._handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
+        self._replaced: list[int] = []
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 handler = signal.getsignal(number)
                 if callable(handler):
                     self._handlers[number] = handler
+                    self._replaced.append(number)
                     signal.signal(number, lambda number, frame: self._received.append(number))
 
     def handle(self) -> None:
@@ -138,8 +140,10 @@ class _DeferredSignals:
             self._handlers[number](number, None)
 
     def restore(self) -> None:
-        for number, handler in self._handlers.items():
-            signal.signal(number, handler)
+        """Install the handlers that were replaced, once."""
+        while self._replaced:
+            signal.signal(self._replaced[-1], self._handlers[self._replaced[-1]])
+            self._replaced.pop()
 
 
 def end_running() -> None:

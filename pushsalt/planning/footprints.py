@@ -1,4 +1,4 @@
-"""Footprints of states: the files, users, packages and the like that each function reads and changes.
+"""Footprints of states: the parts of a target (files, accounts, packages) that each function reads and changes.
 
 A state is certain to do what its dry run reports only if no earlier state changes anything that it reads. ``of``
 returns the footprint of a chunk. A function without a rule is assumed to read everything and to change everything. A

@@ -134,10 +134,16 @@ def test_functions_of_the_controller_that_read_change_nothing(project: Project, 
     assert changed(before, content(tmp_path)) == {"project/salt/calls.sls"}
 
 
-class Api(BaseHTTPRequestHandler):
-    """Answers GET and HEAD with an empty object; every other method is an error, and is noted."""
+class ApiServer(HTTPServer):
+    """Answers GET and HEAD with an empty object; every other method is an error, and its path goes to ``changing``."""
 
-    changing: list[str] = []  # noqa: RUF012 - of the one server
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), ApiHandler)
+        self.changing: list[str] = []
+
+
+class ApiHandler(BaseHTTPRequestHandler):
+    server: ApiServer
 
     def do_GET(self) -> None:
         self.send_response(200)
@@ -146,7 +152,7 @@ class Api(BaseHTTPRequestHandler):
         self.wfile.write(b"{}")
 
     def do_POST(self) -> None:
-        self.changing.append(self.path)
+        self.server.changing.append(self.path)
         self.send_error(405)
 
     do_PUT = do_PATCH = do_DELETE = do_POST
@@ -159,7 +165,7 @@ def test_functions_of_resource_types_that_read_change_nothing(tmp_path: Path) ->
     host = {"transport": "local", "minion_opts": {"cachedir": str(tmp_path / "state")}}
     project = Project(tmp_path, {"it": host})
     project.write("pillar/top.sls", "base: {it: [p]}")
-    with HTTPServer(("127.0.0.1", 0), Api) as server:
+    with ApiServer() as server:
         types = {
             "dummy": ["d1"],
             "http_api": {"resource_ids": {"api": {"url": f"http://127.0.0.1:{server.server_port}"}}},
@@ -179,4 +185,4 @@ def test_functions_of_resource_types_that_read_change_nothing(tmp_path: Path) ->
                 assert changed(before, content(tmp_path)) == {"project/salt/calls.sls"}
         finally:
             server.shutdown()
-    assert Api.changing == []
+    assert server.changing == []

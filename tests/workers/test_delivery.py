@@ -28,8 +28,8 @@ def described(jid: str, resumes: bool = False) -> Description:
     return Description(jid, "raw", "true", [], {}, {}, {}, KEY, resumes)
 
 
-def job_here(jid: str) -> WorkerJob:
-    return WorkerJob(described(jid), None, asyncio.Semaphore(1), 1)  # type: ignore[arg-type]
+def worker_job_of(jid: str) -> WorkerJob:
+    return WorkerJob(described(jid), None, asyncio.Semaphore(1), 1)  # type: ignore[arg-type]  # it uses no project
 
 
 class Bed:
@@ -143,7 +143,7 @@ def test_work_that_is_older_than_it_is_kept_is_refused(within):
 @pytest.mark.slow
 def test_an_order_to_stop_is_read_or_the_shard_is_given_back(within):
     async def test(bed: Bed) -> None:
-        job = job_here(new_jid())
+        job = worker_job_of(new_jid())
         await bed.worker.stop_step(job)
         assert not job.stopping.requested.is_set()
         order = Box(KEY).seal(messages.pack_data({"at_once": False}), stop_purpose(job.jid, "a"))
@@ -163,7 +163,7 @@ def test_a_resumed_shard_does_not_join_a_job_that_was_stopped(tmp_path, monkeypa
         jid = new_jid()
 
         async def begin(description: Description) -> WorkerJob:
-            return job_here(jid)
+            return worker_job_of(jid)
 
         monkeypatch.setattr(worker, "_begin", begin)
         async with worker.job(described(jid)) as first:
@@ -206,7 +206,7 @@ def test_a_target_does_not_begin_if_its_return_is_stored_meanwhile(monkeypatch):
     monkeypatch.setattr(worker_job, "run", run)
 
     async def test() -> None:
-        await job_here(new_jid()).run("t", 1, store, True, is_stored)
+        await worker_job_of(new_jid()).run("t", 1, store, True, is_stored)
 
     asyncio.run(test())
     assert not began and not kept
@@ -231,7 +231,7 @@ def test_a_target_that_has_run_the_shard_for_another_worker_has_its_return(monke
     monkeypatch.setattr(worker_job, "run", run)
     monkeypatch.setattr(WorkerJob, "_runner", lambda *_: SimpleNamespace(handouts={}))
     monkeypatch.setattr(WorkerJob, "answer", lambda self, result: Answer(result))
-    asyncio.run(job_here(new_jid()).run("t", 1, store, False, is_stored))
+    asyncio.run(worker_job_of(new_jid()).run("t", 1, store, False, is_stored))
     assert [each.result.exit_code for each in kept] == codes
     assert asked == [True]
 
@@ -239,7 +239,7 @@ def test_a_target_that_has_run_the_shard_for_another_worker_has_its_return(monke
 @pytest.mark.parametrize("code, times", [(0, 1), (2, 1), (3, 2)])
 def test_two_shards_with_the_same_target_run_it_once(monkeypatch, code, times):
     """The second shard stores the return of the first one, unless the target did not answer."""
-    job, began = job_here(new_jid()), []
+    job, began = worker_job_of(new_jid()), []
     kept: dict[str, list[TargetReturn]] = {"first": [], "second": []}
 
     async def run(runner: object, id: str) -> TargetReturn:
