@@ -448,7 +448,7 @@ class Client:
         import asyncio
         import threading
 
-        if self._keeping is not None and not self._keeping.is_here:
+        if self._keeping is not None and not self._keeping.is_current:
             return self._keeping.run(work)
         try:
             asyncio.get_running_loop()

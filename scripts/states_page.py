@@ -79,7 +79,10 @@ def arguments(name: str) -> dict[str, tuple[str, str]]:
     meanings: dict[str, tuple[str, str]] = {}
     for argument, default in _defaults(function.args).items():
         default = "the ID" if argument == "name" else default
-        meanings[argument] = (default, extra.get(argument) or terms.get(argument) or _shared(module, function.name, argument))
+        meanings[argument] = (
+            default,
+            extra.get(argument) or terms.get(argument) or _shared(module, function.name, argument),
+        )
     for argument, text in {**terms, **extra}.items():
         if not argument.startswith("*"):
             meanings.setdefault(argument, ("", extra.get(argument) or text))

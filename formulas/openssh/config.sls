@@ -13,7 +13,7 @@ openssh-config:
     - mode: '0600'
     - user: root
     - group: {{ openssh.root_group }}
-    # a configuration that sshd refuses would lock everybody out
+    # with an invalid configuration nobody could log in
     - check_cmd: {{ openssh.program }} -t -f
     - backup: minion
     - context:

@@ -1,6 +1,6 @@
 # -*- coding: utf-8 -*-
 # vim: ft=sls
-# sshd's configuration. It is tried as a whole before it takes its place: the new lines in front of all that is there.
+# The configuration of sshd. The new lines, followed by the existing configuration, are checked before they are used.
 {%- from tpldir ~ "/map.jinja" import ssh_ca, place, config, ready with context %}
 
 include:
@@ -42,8 +42,8 @@ ssh_ca-config:
 ssh_ca-in-force:
   cmd.run:
     - name: >-
-        echo '{{ config }} does not include {{ folder }}/*.conf before its own words, or sets TrustedUserCAKeys itself:
-        write `Include {{ folder }}/*.conf` into its first line, or set pillar ssh_ca:include to true' >&2; exit 1
+        echo '{{ config }} does not include {{ folder }}/*.conf before its other settings, or sets TrustedUserCAKeys itself:
+        make `Include {{ folder }}/*.conf` its first line, or set pillar ssh_ca:include to true' >&2; exit 1
     - unless: {{ (effective ~ " | grep -qix 'trustedusercakeys " ~ place ~ "/user_ca.pub'") | json }}
     - require:
       - file: ssh_ca-config

@@ -1,6 +1,6 @@
 # -*- coding: utf-8 -*-
 # vim: ft=sls
-# This machine's host keys and certificates, and which hosts it believes itself.
+# Host keys and host certificates of the target, and the hosts that it knows.
 {%- from tpldir ~ "/map.jinja" import ssh_ca, ready with context %}
 
 include:
@@ -17,7 +17,7 @@ ssh_ca-host-key-{{ kind }}:
 {%- set key = ssh_ca.conf_dir ~ "/ssh_host_" ~ kind ~ "_key" %}
 {%- set same = 'test "$(ssh-keygen -l -f "$1" | cut -d" " -f2)" = "$(ssh-keygen -l -f ' ~ key ~ '.pub | cut -d" " -f2)"' %}
 
-# Only for the key that is here: after a reinstallation it has to be signed anew.
+# Only for the existing key: after a reinstallation the new key must be signed.
 ssh_ca-host-certificate-{{ kind }}:
   file.managed:
     - name: {{ key }}-cert.pub

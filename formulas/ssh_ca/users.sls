@@ -1,6 +1,6 @@
 # -*- coding: utf-8 -*-
 # vim: ft=sls
-# Which users' certificates count: authorities, principals of each login, revocation list.
+# Accepted certificates of users: authorities, principals of each login, revocation list.
 {%- from tpldir ~ "/map.jinja" import ssh_ca, place, ready, somebody with context %}
 {%- if not ssh_ca.env %}
 
@@ -43,7 +43,7 @@ ssh_ca-user-authorities:
       - file: ssh_ca-folder
 {%- set list = place ~ "/revoked.krl" %}
 
-# A server whose list cannot be read lets nobody in: it is tried aside and renamed.
+# sshd refuses all logins if it cannot read the list: the new file is checked before it replaces the old one.
 ssh_ca-revoked-as-text:
   file.managed:
     - name: {{ list }}.base64
@@ -86,7 +86,7 @@ ssh_ca-principals-of-{{ login }}:
       - file: ssh_ca-principals
 {%- endfor %}
 
-# Logins that have no role any more lose theirs.
+# Principals of logins without roles are removed.
 ssh_ca-principals:
   file.directory:
     - name: {{ place }}/principals

@@ -162,8 +162,8 @@ class Questions:
         """Process output of the target. Returns the number of new password prompts in it."""
         self._text += data
         if self._is_question:
-            return self._cut_marks()
-        if not self._begun and self._cut_marks():
+            return self._strip_marks()
+        if not self._begun and self._strip_marks():
             self._begun = True
         if not self._begun:
             return 0
@@ -180,7 +180,7 @@ class Questions:
         name = user.encode()
         return next((number for number, row in rows if row == name or row.endswith(b"(" + name + b")")), b"1")
 
-    def _cut_marks(self) -> int:
+    def _strip_marks(self) -> int:
         count = self._text.count(self._mark)
         if count:
             self._text = self._text[self._text.rindex(self._mark) + len(self._mark) :]

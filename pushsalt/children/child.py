@@ -260,7 +260,7 @@ class Child:
             self._cancel(int(message["n"]))
         elif kind in ("call", "ahead", "template", "foreign", "pillar", "done", "place"):
             work = self._works[int(message["n"])] = Work(message)
-            if kind != "call" or not self._known_already(work, message):
+            if kind != "call" or not self._answer_memoized(work, message):
                 self._pool.submit(self._worked, work, message)
 
     def _cancel(self, number: int) -> None:
@@ -295,7 +295,7 @@ class Child:
         )
         self._ground.shared.once.waits_for_others = self._without_turn
 
-    def _known_already(self, work: Work, message: dict[str, Any]) -> bool:
+    def _answer_memoized(self, work: Work, message: dict[str, Any]) -> bool:
         """Answer immediately, without a thread, if the result is memoized. Returns whether it was."""
         if not self._turn.lock.acquire(blocking=False):
             return False

@@ -148,7 +148,7 @@ def main() -> None:
     os.umask(0o77)
     if not _locked(f"{folder}/{key}.lock"):
         return
-    ready = _left_behind()
+    ready = _detach()
     _import_ahead()
     runs, keeps = (_listening(f"{folder}/{key}.{name}") for name in ("run", "keep"))
     broker = Broker(folder, key, runs)
@@ -166,7 +166,7 @@ def main() -> None:
     broker.serve()
 
 
-def _left_behind() -> int:
+def _detach() -> int:
     """Continue in a child process, detached from the caller; the parent ends when the returned descriptor is closed."""
     read, write = os.pipe()
     if os.fork():

@@ -141,13 +141,13 @@ class _Reader:
             return self._folder(path)
         if is_program(path):
             printed = Foreign(self._execute(path), str(path))
-            return [host for host in self._of_text(path, printed) if not self._is_here(path, host)]
+            return [host for host in self._of_text(path, printed) if not self._is_local(path, host)]
         return self._of_text(path, self._named(path))
 
     def from_plugin(self, path: Path, data: Mapping[str, Any]) -> list[Host]:
         """Read the hosts from a plug-in: data about machines, like the output of a program."""
         source = Source(path, data, detailed=self._detailed, foreign=True, vault=self._vault)
-        return [host for host in parse_roster(source, self._base, self._warnings) if not self._is_here(path, host)]
+        return [host for host in parse_roster(source, self._base, self._warnings) if not self._is_local(path, host)]
 
     def _named(self, path: Path) -> str:
         """The text of a file that the operator named, decrypted; ``Trusted`` if it is a roster to render."""
@@ -161,7 +161,7 @@ class _Reader:
             text = opened
         return kinds.template(path, text) or text
 
-    def _is_here(self, path: Path, host: Host) -> bool:
+    def _is_local(self, path: Path, host: Host) -> bool:
         """Whether a host has ``transport: local``, which a program's output must not set; adds a warning then."""
         layers = [layer for layer in host.layers if layer is not self._base and "transport" in layer.settings]
         is_local = bool(layers) and layers[-1].settings["transport"].value == "local"

@@ -119,7 +119,7 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
             raise KeyError(name)
         custom = own is None and self._minion.has_custom(name)
         on_controller = own is not None or self._minion.on_controller(name)
-        is_found = on_controller or custom or exists(name) or self._may_be_there(name) or self._minion.has_salt(name)
+        is_found = on_controller or custom or exists(name) or self._may_exist(name) or self._minion.has_salt(name)
         if not is_found:
             raise KeyError(name)
         if not on_controller:
@@ -150,11 +150,11 @@ class TemplateFunctions(Mapping[str, Callable[..., Any]]):
             or name in shared()
             or exists(name)
             or self._minion.has_custom(name)
-            or self._may_be_there(name)
+            or self._may_exist(name)
             or self._minion.has_salt(name)
         )
 
-    def _may_be_there(self, name: str) -> bool:
+    def _may_exist(self, name: str) -> bool:
         """Whether real Salt could have this function on an offline target, where it cannot be looked up.
 
         Formulas test for a function such as ``postgres.user_create`` before they use states that need it.

@@ -41,10 +41,10 @@ class Rendering:
         data = {**event.data, "_stamp": event.time}
         given = {"path": sls} if sls.startswith("salt://") else {"string": _read(sls)}
         if self._grains is None:
-            self._grains = await self._grains_here()
+            self._grains = await self._controller_grains()
         runner = Runner(self._client.project, Job("call", "slsutil.renderer", options=self._options), 1)
         try:
-            if "path" in given and not await runner.in_thread(lambda: self._is_there(sls)):
+            if "path" in given and not await runner.in_thread(lambda: self._exists(sls)):
                 hint = "check the URL in `reactor` of the configuration"
                 raise FunctionError("exception", f"{sls}: there is no such reactor SLS", hint, "SaltRenderError")
             runner.ready_to_render()
@@ -70,11 +70,11 @@ class Rendering:
             await runner.close()
         return calls_of(answer.value, sls)
 
-    def _is_there(self, url: str) -> bool:
+    def _exists(self, url: str) -> bool:
         path, _, query = url.removeprefix("salt://").partition("?saltenv=")
         return self._client.project.files.find(path, query or "base") is not None
 
-    async def _grains_here(self) -> dict[str, Any]:
+    async def _controller_grains(self) -> dict[str, Any]:
         grains = await self._call("grains.items", [], {})
         return grains if isinstance(grains, dict) else {}
 

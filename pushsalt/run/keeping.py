@@ -27,7 +27,7 @@ class Keeping:
         self._thread.start()
 
     @property
-    def is_here(self) -> bool:
+    def is_current(self) -> bool:
         """Whether the caller runs in this thread."""
         return threading.current_thread() is self._thread
 
@@ -42,7 +42,7 @@ class Keeping:
 
     def connections(self, project: Project, job: Job) -> KeptConnections | None:
         """The connections for a job in the thread; None for a job in another event loop."""
-        if not self.is_here:
+        if not self.is_current:
             return None
         if self._kept is None:
             self._kept = KeptConnections(connect_options(project, job))

@@ -83,7 +83,7 @@ async def _collected(kind: Kind) -> tuple[Any, int] | None:
     Waits for the end of the run. The target removes its data when ``work.end_collecting`` is called. Raises
     CutShortError (the returns of the states so far are in ``work.states``), and LeftError if the wait was cancelled.
     """
-    from pushsalt.session.survival import NotThereError
+    from pushsalt.session.survival import UnknownRunError
 
     work = kind.work
     start = await work.start(grains=False, lock=False, modules=False, clean=False, survives=True)
@@ -100,7 +100,7 @@ async def _collected(kind: Kind) -> tuple[Any, int] | None:
         with work.phase("wait"):
             value = await session.finished()
         return kind.collected(value, int(session.info.get("retcode") or 0))
-    except NotThereError:
+    except UnknownRunError:
         await work.end_collecting()
         work.begin_again()
         return None

@@ -62,8 +62,8 @@ class Collector(Session):
         return session
 
     async def finished(self) -> Any:
-        """The answer of the run. Raises NotThereError if the target has no data of it, and TargetError or FunctionError
-        if it ended with one.
+        """The answer of the run. Raises UnknownRunError if the target has no data of it, and TargetError or
+        FunctionError if it ended with one.
         """
         return await asyncio.shield(self._finished)
 

@@ -86,7 +86,7 @@ class Ours:
     say: Callable[[dict[str, Any]], None]
 
 
-class NotThereError(TargetError):
+class UnknownRunError(TargetError):
     """The target has no data of the requested run."""
 
 
@@ -186,7 +186,7 @@ class Survival:
         self.count += bool(self.state)
 
     def told(self, fields: Mapping[str, str]) -> None:
-        """Process an R frame. Raises ValueError if it is invalid, NotThereError if the target lacks the run."""
+        """Process an R frame. Raises ValueError if it is invalid, UnknownRunError if the target lacks the run."""
         state, got = fields.get("state", ""), _number(fields.get("got", "0"))
         if self._reconnect is None or self._unheard is None:
             raise ValueError("a report of a run that was not requested")
@@ -207,14 +207,14 @@ class Survival:
                 raise ValueError("frames that were received before")
             self.count = at
         if state in ("unknown", "refused"):
-            raise self._not_there(state, fields.get("message", ""))
+            raise self._unknown_run(state, fields.get("message", ""))
         self.state = state
         if self.is_connecting:
             self._resumed()
 
-    def _not_there(self, state: str, why: str) -> NotThereError:
+    def _unknown_run(self, state: str, why: str) -> UnknownRunError:
         said = f": {printable(why)}" if state == "refused" and why else ""
-        return NotThereError(
+        return UnknownRunError(
             "connection_lost",
             f"{self._id}: the connection was lost, and the target has no data of the run{said}",
             "the running state may or may not have been applied: look at the target, and run again",
@@ -254,7 +254,7 @@ class Survival:
         self._forget_attempt()
         while (
             cause.kind in PASSING
-            and not isinstance(cause, NotThereError)
+            and not isinstance(cause, UnknownRunError)
             and (left := self._until - time.monotonic()) > 0
         ):
             await asyncio.sleep(min(self._pause, left))
@@ -280,7 +280,7 @@ class Survival:
         """The error of a run whose connection did not come back; ``exc`` is that of the last attempt."""
         self._forget_attempt()
         exc = self._last or exc
-        if self._until is None or self._cause is None or isinstance(exc, NotThereError):
+        if self._until is None or self._cause is None or isinstance(exc, UnknownRunError):
             return exc
         assert self._reconnect is not None
         why = "" if exc.message == self._cause.message else f"; then: {exc.message.removeprefix(f'{self._id}: ')}"

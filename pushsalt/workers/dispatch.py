@@ -86,7 +86,7 @@ class Dispatcher:
         #: site -> what names its part of the plan that is run
         self._plans: dict[str, dict[str, Any]] = {}
         self._stopped = 0
-        self._is_open = self._is_here = False
+        self._is_open = self._runs_in_process = False
         self._state: state.JobState | None = None
         #: id -> exit code of its return
         self._codes: dict[str, int] = {}
@@ -104,7 +104,7 @@ class Dispatcher:
         await self._connection.setup(sites)
         before = await state.load(self._connection, self._party, job.jid) if job.resumes else None
         if job.resumes and before is None:  # workers have nothing of it: this process has run it
-            self._is_here = True
+            self._runs_in_process = True
             return start
         key = before.key if before is not None else os.urandom(32)
         site = partial(site_or_none, project)
@@ -232,7 +232,7 @@ class Dispatcher:
 
     async def run_one(self, id: str) -> TargetReturn:
         """The return of a target, from a worker of its site."""
-        if self._is_here:
+        if self._runs_in_process:
             return await run(self._runner, id)
         future = self._future(id)
         self._runner.stopping.works[id] = _Remote(self, id)

@@ -16,7 +16,7 @@ from pushsalt.model import Target
 from pushsalt.session.collecting import Collector
 from pushsalt.session.handshake import FinishedError
 from pushsalt.session.start import LockRequest, Start
-from pushsalt.session.survival import STOP, NotThereError, Ours, Reconnect, Survival
+from pushsalt.session.survival import STOP, Ours, Reconnect, Survival, UnknownRunError
 from pushsalt.transport import Connection, ConnectOptions, connect
 from tests.beds.processes import running
 
@@ -133,7 +133,7 @@ async def test_a_run_whose_controller_is_gone_ends_and_is_collected(bed, runtime
     states, end = await bed.collect(runtime)
     assert [ret["result"] for ret in states.values()] == [True] * 3 and end == {"states": 3}
     await until(lambda: not bed.jobs.exists())
-    assert isinstance((await bed.collect(runtime))[1], NotThereError)  # once
+    assert isinstance((await bed.collect(runtime))[1], UnknownRunError)  # once
     assert bed.log.read_text().split() == ["0", "1", "2"]
 
 
@@ -203,7 +203,7 @@ async def test_the_jid_is_not_enough_to_collect_returns(bed, runtime, thin_root,
     await until(lambda: list(bed.jobs.glob("*/end")))
     other = Runtime.load(tmp_path / "other cache", thin_root)
     states, end = await bed.collect(other)
-    assert not states and isinstance(end, NotThereError)
+    assert not states and isinstance(end, UnknownRunError)
     assert len((await bed.collect(runtime))[0]) == 3
 
 
