@@ -16,6 +16,7 @@ import contextlib
 import ctypes
 import getpass
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -29,6 +30,8 @@ from typing import Any
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:" + os.environ.get("PATH", ""))
 RUN_DIR = Path("/run/sshd")
+#: Ports that are tried before one is taken that the kernel chooses.
+_ATTEMPTS = 50
 _CONFIG = """\
 ListenAddress 127.0.0.1
 Port {port}
@@ -203,7 +206,15 @@ def keygen(path: Path, kind: str = "ed25519", passphrase: str = "") -> None:
 
 
 def free_port() -> int:
-    """A free port."""
+    """A free TCP port of 127.0.0.1, if possible none that the kernel gives to other programs before it is used."""
+    ephemeral = 32768
+    with contextlib.suppress(OSError, ValueError, IndexError):  # Linux; ip(7)
+        ephemeral = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    ports = range(10_000, ephemeral)
+    for port in [secrets.choice(ports) for _ in range(_ATTEMPTS)] if ports else []:
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

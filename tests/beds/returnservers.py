@@ -21,7 +21,8 @@ from typing import Any
 
 import pytest
 
-from tests.beds.secretservers import free_port, running
+from tests.beds.secretservers import running
+from tests.beds.sshd import free_port
 
 ROOT = Path(__file__).resolve().parents[2] / "build" / "servers"
 PASSWORD = "password-of-returns"

@@ -27,6 +27,8 @@ from typing import Any
 
 import pytest
 
+from tests.beds.sshd import free_port
+
 
 def need(program: str) -> str:
     """The path of a program; skips the test if it is missing."""
@@ -47,12 +49,6 @@ def bundled(package: str, program: str) -> str:
             path.chmod(path.stat().st_mode | 0o100)
             return str(path)
     return need(program)
-
-
-def free_port() -> int:
-    with socket.socket() as made:
-        made.bind(("127.0.0.1", 0))
-        return int(made.getsockname()[1])
 
 
 @contextlib.contextmanager

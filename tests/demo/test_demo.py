@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pushsalt.demo import machines, natsserver, on_servers, project
-from pushsalt.demo.sshd import SshdBed
+from pushsalt.demo.sshd import SshdBed, free_port
 from tests.beds.processes import running, wait_until
 from tests.beds.project import ROOT, Project
 
@@ -163,3 +163,10 @@ def test_of_three_workers_one_is_killed_and_each_target_is_run_once(environment)
     assert "once: 30   not at all: 0   twice or more: 0" in out
     assert "Traceback" not in out + err
     nothing_left(environment)
+
+
+@pytest.mark.skipif(not Path("/proc/sys/net").exists(), reason="needs /proc of Linux")
+def test_the_kernel_gives_free_ports_to_no_other_program():
+    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    ports = [free_port() for _ in range(20)]
+    assert len(set(ports)) > 10 and all(10_000 <= port < first for port in ports)

@@ -17,7 +17,7 @@ import pytest
 
 from pushsalt.returners import Trouble
 from tests.beds.returnservers import PASSWORD, hook_server, mail_server
-from tests.beds.secretservers import free_port
+from tests.beds.sshd import free_port
 
 pytestmark = pytest.mark.slow
 

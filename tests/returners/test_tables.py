@@ -12,7 +12,7 @@ import pytest
 from pushsalt.api import Client, JobOptions, Selection, Settings
 from pushsalt.returners import Trouble
 from tests.beds.returnservers import PASSWORD
-from tests.beds.secretservers import free_port
+from tests.beds.sshd import free_port
 
 STATES = {"test_|-a_|-a_|-nop": {"result": True, "changes": {}, "comment": "c", "__run_num__": 0}}
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.beds.project import Project
 from tests.beds.returnservers import hook_server
-from tests.beds.secretservers import free_port
+from tests.beds.sshd import free_port
 
 pytestmark = pytest.mark.slow
 

@@ -16,6 +16,7 @@ from pushsalt.programs import run_program
 from pushsalt.sdb import Outside
 from pushsalt.sdb.store import Sdb
 from tests.beds import secretservers
+from tests.beds.sshd import free_port
 
 OWN = """
 import json
@@ -134,7 +135,7 @@ def _rest(tmp_path, monkeypatch, request):
     entry = {"url": web.url + "/values/{{ key }}", "key": "data:value"}
     return Bed(
         {"driver": "rest", "values": entry},
-        {"driver": "rest", "values": {"url": f"http://127.0.0.1:{secretservers.free_port()}/{{{{key}}}}"}},
+        {"driver": "rest", "values": {"url": f"http://127.0.0.1:{free_port()}/{{{{key}}}}"}},
         lambda key, value: web.json(f"/values/{key}", {"data": {"value": value}}),
         uri=lambda key: f"sdb://it/values?key={key}",
         sets=False,
@@ -150,14 +151,14 @@ def _redis(tmp_path, monkeypatch, request):
             server("SET", key, value)
 
     profile = {"driver": "redis", "host": "127.0.0.1", "port": port, "db": 3, "password": "redis-password"}
-    return Bed(profile, {**profile, "port": secretservers.free_port()}, put)
+    return Bed(profile, {**profile, "port": free_port()}, put)
 
 
 def _vault(version):
     def bed(tmp_path, monkeypatch, request):
         vault = request.getfixturevalue("vault")
         mount = "secret" if version == 2 else "old"
-        down = f"http://127.0.0.1:{secretservers.free_port()}"
+        down = f"http://127.0.0.1:{free_port()}"
 
         def put(key, value):
             body = {"value": value, "other": "x"}

@@ -12,7 +12,8 @@ from pushsalt.sdb import Outside
 from pushsalt.sdb.store import Sdb
 from tests.beds import secretservers
 from tests.beds.processes import Watch
-from tests.beds.secretservers import free_port, need
+from tests.beds.secretservers import need
+from tests.beds.sshd import free_port
 
 
 def store(profile, **opts):

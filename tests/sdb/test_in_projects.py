@@ -16,8 +16,7 @@ from pushsalt.model import SdbUri, Secret
 from pushsalt.select import inventoryimage
 from tests.beds import sshd
 from tests.beds.project import Project
-from tests.beds.secretservers import free_port
-from tests.beds.sshd import keygen
+from tests.beds.sshd import free_port, keygen
 
 pytestmark = pytest.mark.slow
 
