@@ -40,7 +40,7 @@ def missing() -> str:
     found = list(pythons())
     lacking = [] if OLDEST in found else [f"Python {OLDEST}"]
     if _order(found[-1]) < _order(NEW):
-        lacking.append(f"a Python {NEW} or newer")
+        lacking.append(f"Python {NEW} or newer")
     if not lacking:
         return ""
     how = f"`pyenv install {OLDEST} {NEW}` gets both, Debian 13 has python{NEW}; PUSHSALT_TEST_PYTHONS can name others"
