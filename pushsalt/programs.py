@@ -46,7 +46,7 @@ def interrupt(leave: Callable[[], None]) -> None:
 
 
 def forget_interruption() -> None:
-    """Called when the event loop of this thread has handled the signal: ``bounded`` does not leave for it."""
+    """Cancel the request of ``interrupt`` in this thread, since the event loop has handled the signal."""
     import threading
 
     _interruptions.pop(threading.get_ident(), None)
@@ -140,7 +140,7 @@ class _DeferredSignals:
             self._handlers[number](number, None)
 
     def restore(self) -> None:
-        """Install the handlers that were replaced, once."""
+        """Install the replaced handlers again; further calls do nothing."""
         while self._replaced:
             signal.signal(self._replaced[-1], self._handlers[self._replaced[-1]])
             self._replaced.pop()

@@ -57,7 +57,7 @@ class Sites:
         return rows
 
     def in_a_line(self) -> str:
-        """A part of one line for the progress of sites; empty without sites."""
+        """The progress of sites as a part of one line; empty without sites."""
         sites = self._open()
         texts = [f"{site} {self._done[site]}/{self._totals[site]} ({self._manned(site)})" for site in sites[:_NAMED]]
         more = f" and {len(sites) - _NAMED} more" if len(sites) > _NAMED else ""

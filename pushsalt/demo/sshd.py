@@ -206,12 +206,13 @@ def keygen(path: Path, kind: str = "ed25519", passphrase: str = "") -> None:
 
 
 def free_port() -> int:
-    """A free TCP port of 127.0.0.1, if possible none that the kernel gives to other programs before it is used."""
+    """A free TCP port of 127.0.0.1; if possible no ephemeral one, which the kernel could give to another program."""
     ephemeral = 32768
     with contextlib.suppress(OSError, ValueError, IndexError):  # Linux; ip(7)
         ephemeral = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     ports = range(10_000, ephemeral)
-    for port in [secrets.choice(ports) for _ in range(_ATTEMPTS)] if ports else []:
+    for _ in range(_ATTEMPTS if ports else 0):
+        port = secrets.choice(ports)
         with contextlib.suppress(OSError), socket.socket() as probe:
             probe.bind(("127.0.0.1", port))
             return port

@@ -168,5 +168,7 @@ def test_of_three_workers_one_is_killed_and_each_target_is_run_once(environment)
 @pytest.mark.skipif(not Path("/proc/sys/net").exists(), reason="needs /proc of Linux")
 def test_the_kernel_gives_free_ports_to_no_other_program():
     first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    if first < 20_000:
+        pytest.skip(f"the kernel chooses ports from {first} on, which leaves few others")
     ports = [free_port() for _ in range(20)]
     assert len(set(ports)) > 10 and all(10_000 <= port < first for port in ports)
